@@ -1,0 +1,79 @@
+# Everything that is found, and the one repair that is needed.
+#
+# Sets imported targets only:  Minigift::kokkos  MPI::MPI_CXX  Minigift::lapack  (DNNL::dnnl)  fmt::fmt
+#                              Minigift::toml  Minigift::json  Minigift::cli  ZLIB::ZLIB  GTest::gtest  benchmark::benchmark
+
+find_package(Threads REQUIRED)
+
+# --- Kokkos 3.4 ... 5.x ------------------------------------------------------------------------------------------
+# Debian 12's libtrilinos-kokkos-dev (3.4.01, Serial) exports library targets under Trilinos names whose include
+# folder is missing, and no Kokkos::kokkos target. Newer Kokkos exports a complete Kokkos::kokkos.
+find_package(Kokkos REQUIRED)
+add_library(Minigift::kokkos INTERFACE IMPORTED)
+if(TARGET Kokkos::kokkos)
+  target_link_libraries(Minigift::kokkos INTERFACE Kokkos::kokkos)
+else()
+  find_path(MINIGIFT_KOKKOS_INCLUDE Kokkos_Core.hpp
+    HINTS ${Kokkos_INCLUDE_DIRS} PATH_SUFFIXES trilinos REQUIRED)
+  find_library(MINIGIFT_KOKKOS_CORE NAMES trilinos_kokkoscore kokkoscore REQUIRED)
+  target_include_directories(Minigift::kokkos SYSTEM INTERFACE "${MINIGIFT_KOKKOS_INCLUDE}")
+  target_link_libraries(Minigift::kokkos INTERFACE "${MINIGIFT_KOKKOS_CORE}" ${CMAKE_DL_LIBS} Threads::Threads)
+endif()
+message(STATUS "Kokkos ${Kokkos_VERSION} from ${Kokkos_DIR}")
+
+find_package(MPI REQUIRED COMPONENTS CXX)
+
+# --- CBLAS and LAPACKE -------------------------------------------------------------------------------------------
+find_path(MINIGIFT_CBLAS_INCLUDE cblas.h
+  PATH_SUFFIXES openblas openblas-pthread openblas-openmp
+  HINTS /usr/include/x86_64-linux-gnu /usr/include/aarch64-linux-gnu REQUIRED)
+find_path(MINIGIFT_LAPACKE_INCLUDE lapacke.h PATH_SUFFIXES openblas lapacke REQUIRED)
+find_library(MINIGIFT_OPENBLAS NAMES openblas)
+if(MINIGIFT_OPENBLAS)
+  set(MINIGIFT_BLAS_LIBRARIES "${MINIGIFT_OPENBLAS}")
+else()
+  find_package(BLAS REQUIRED)
+  find_package(LAPACK REQUIRED)
+  set(MINIGIFT_BLAS_LIBRARIES ${LAPACK_LIBRARIES} ${BLAS_LIBRARIES})
+endif()
+find_library(MINIGIFT_LAPACKE NAMES lapacke)
+add_library(Minigift::lapack INTERFACE IMPORTED)
+target_include_directories(Minigift::lapack SYSTEM INTERFACE
+  "${MINIGIFT_CBLAS_INCLUDE}" "${MINIGIFT_LAPACKE_INCLUDE}")
+if(MINIGIFT_LAPACKE)
+  target_link_libraries(Minigift::lapack INTERFACE "${MINIGIFT_LAPACKE}")
+endif()
+target_link_libraries(Minigift::lapack INTERFACE ${MINIGIFT_BLAS_LIBRARIES})
+
+# --- oneDNN, where found -----------------------------------------------------------------------------------------
+set(MINIGIFT_HAVE_ONEDNN OFF)
+if(MINIGIFT_ENABLE_ONEDNN)
+  find_package(dnnl CONFIG QUIET)
+  if(TARGET DNNL::dnnl)
+    set(MINIGIFT_HAVE_ONEDNN ON)
+  endif()
+endif()
+message(STATUS "oneDNN: ${MINIGIFT_HAVE_ONEDNN}")
+
+# --- Small libraries ---------------------------------------------------------------------------------------------
+find_package(fmt REQUIRED)
+find_package(ZLIB REQUIRED)
+
+find_path(MINIGIFT_TOML_INCLUDE toml++/toml.h REQUIRED)
+add_library(Minigift::toml INTERFACE IMPORTED)
+target_include_directories(Minigift::toml SYSTEM INTERFACE "${MINIGIFT_TOML_INCLUDE}")
+
+find_path(MINIGIFT_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+add_library(Minigift::json INTERFACE IMPORTED)
+target_include_directories(Minigift::json SYSTEM INTERFACE "${MINIGIFT_JSON_INCLUDE}")
+
+find_path(MINIGIFT_CLI_INCLUDE CLI/CLI.hpp REQUIRED)
+add_library(Minigift::cli INTERFACE IMPORTED)
+target_include_directories(Minigift::cli SYSTEM INTERFACE "${MINIGIFT_CLI_INCLUDE}")
+
+if(MINIGIFT_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(MINIGIFT_BUILD_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()
