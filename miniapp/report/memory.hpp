@@ -1,0 +1,16 @@
+#pragma once
+// Host memory of this process, as the kernel counts it.
+
+#include <cstdint>
+
+namespace minigift {
+
+struct ProcessMemory {
+  std::int64_t resident_bytes = 0;
+  std::int64_t peak_resident_bytes = 0;
+};
+
+/// From /proc/self/status (VmRSS, VmHWM). Throws RuntimeError where that cannot be read.
+ProcessMemory process_memory();
+
+}  // namespace minigift

@@ -1,0 +1,26 @@
+#pragma once
+// The phases of a step. A phase is a Kokkos::Profiling region of this name, opened by the code that does the
+// work. Their exclusive times (without phases opened inside) add up to the step.
+
+#include <array>
+#include <string_view>
+
+namespace minigift {
+
+inline constexpr std::array<std::string_view, 9> phase_names = {
+    "forward",      // model forward with the loss
+    "backward",     // model backward
+    "refresh",      // sketch of activations, factors, whitening
+    "coordinates",  // to and from the communication coordinates
+    "encode",       // amax, scale, quantize
+    "wire",         // waiting for a collective and driving it
+    "decode",       // dequantize
+    "optimizer",    // clipping and update
+    "other",        // the rest of the step: data, bookkeeping
+};
+inline constexpr std::size_t phase_count = phase_names.size();
+
+/// Seconds per phase, in the order of phase_names.
+using PhaseSeconds = std::array<double, phase_count>;
+
+}  // namespace minigift
