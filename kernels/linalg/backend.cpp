@@ -1,7 +1,7 @@
 // Names and threads of the libraries below gemm.hpp and factorize.hpp.
 //
-// Thread controls are looked up at run time: OpenBLAS has its own, oneDNN follows OpenMP's, another BLAS may have
-// neither, and then there is nothing to set.
+// Thread controls are looked up at run time: OpenBLAS has its own, oneDNN follows OpenMP's, another BLAS may
+// have neither, and then there is nothing to set.
 
 #include <dlfcn.h>
 
@@ -9,12 +9,12 @@
 #include <dnnl.hpp>
 #endif
 
-#include <string>
-
 #include "kernels/error.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/host_mirror.hpp"
 #include "kernels/linalg/host_products.hpp"
+
+#include <string>
 
 namespace minigift {
 namespace {
@@ -48,10 +48,11 @@ std::string linalg_backend() {
 #ifdef MINIGIFT_HAVE_ONEDNN
   const dnnl_version_t* const version = dnnl_version();
   const std::string implementation = linalg::onednn_bfloat16_implementation();
-  const bool native = implementation.find("bf16") != std::string::npos || implementation.find("amx") != std::string::npos;
-  text = fmt::format("oneDNN {}.{}.{} (FP32; BF16 {}: {}) + {} (FP64, LAPACK)", version->major, version->minor,
-                     version->patch, native ? "in hardware" : "emulated, no hardware support", implementation,
-                     blas_name());
+  const bool native =
+      implementation.find("bf16") != std::string::npos || implementation.find("amx") != std::string::npos;
+  text = fmt::format("oneDNN {}.{}.{} (FP32; BF16 {}: {}) + {} (FP64, LAPACK)", version->major,
+                     version->minor, version->patch, native ? "in hardware" : "emulated, no hardware support",
+                     implementation, blas_name());
 #else
   text = fmt::format("{} (FP32, FP64, LAPACK; BF16 widened to FP32, no hardware support used)", blas_name());
 #endif

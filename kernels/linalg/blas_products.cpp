@@ -1,11 +1,11 @@
 // Products through CBLAS.
 
+#include "kernels/error.hpp"
+#include "kernels/linalg/host_products.hpp"
+
 #include <cblas.h>
 
 #include <limits>
-
-#include "kernels/error.hpp"
-#include "kernels/linalg/host_products.hpp"
 
 namespace minigift::linalg {
 namespace {
@@ -19,8 +19,8 @@ struct BlasShape {
 BlasShape blas_shape(const ProductShape& shape) {
   constexpr std::int64_t limit = std::numeric_limits<int>::max();
   require(shape.m <= limit && shape.n <= limit && shape.k <= limit,
-          "matrix product ({} x {}) ({} x {}): an extent exceeds the BLAS limit of {}", shape.m, shape.k, shape.k,
-          shape.n, limit);
+          "matrix product ({} x {}) ({} x {}): an extent exceeds the BLAS limit of {}", shape.m, shape.k,
+          shape.k, shape.n, limit);
   return {shape.transpose_a ? CblasTrans : CblasNoTrans,
           shape.transpose_b ? CblasTrans : CblasNoTrans,
           static_cast<int>(shape.m),
@@ -32,16 +32,18 @@ BlasShape blas_shape(const ProductShape& shape) {
 
 }  // namespace
 
-void blas_product(const ProductShape& shape, double alpha, const double* a, const double* b, double beta, double* c) {
+void blas_product(const ProductShape& shape, double alpha, const double* a, const double* b, double beta,
+                  double* c) {
   const BlasShape s = blas_shape(shape);
-  cblas_dgemm(CblasRowMajor, s.transpose_a, s.transpose_b, s.m, s.n, s.k, alpha, a, s.leading_a, b, s.leading_b, beta,
-              c, s.n);
+  cblas_dgemm(CblasRowMajor, s.transpose_a, s.transpose_b, s.m, s.n, s.k, alpha, a, s.leading_a, b,
+              s.leading_b, beta, c, s.n);
 }
 
-void blas_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta, float* c) {
+void blas_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta,
+                  float* c) {
   const BlasShape s = blas_shape(shape);
-  cblas_sgemm(CblasRowMajor, s.transpose_a, s.transpose_b, s.m, s.n, s.k, alpha, a, s.leading_a, b, s.leading_b, beta,
-              c, s.n);
+  cblas_sgemm(CblasRowMajor, s.transpose_a, s.transpose_b, s.m, s.n, s.k, alpha, a, s.leading_a, b,
+              s.leading_b, beta, c, s.n);
 }
 
 }  // namespace minigift::linalg

@@ -1,10 +1,10 @@
 #include "kernels/linalg/gemm.hpp"
 
-#include <vector>
-
 #include "kernels/error.hpp"
 #include "kernels/linalg/host_mirror.hpp"
 #include "kernels/linalg/host_products.hpp"
+
+#include <vector>
 
 namespace minigift {
 namespace {
@@ -22,9 +22,10 @@ ProductShape checked_shape(Transpose transpose_a, Transpose transpose_b, const M
                            const Matrix<const In>& b, const Matrix<Out>& c) {
   const bool ta = transpose_a == Transpose::yes, tb = transpose_b == Transpose::yes;
   const ProductShape shape{extent(c, 0), extent(c, 1), extent(a, ta ? 0 : 1), ta, tb};
-  require(extent(a, ta ? 1 : 0) == shape.m && extent(b, tb ? 0 : 1) == shape.n && extent(b, tb ? 1 : 0) == shape.k,
-          "matrix product: a ({}, {}){} times b ({}, {}){} does not give c ({}, {})", a.extent(0), a.extent(1),
-          ta ? "^T" : "", b.extent(0), b.extent(1), tb ? "^T" : "", c.extent(0), c.extent(1));
+  require(extent(a, ta ? 1 : 0) == shape.m && extent(b, tb ? 0 : 1) == shape.n &&
+              extent(b, tb ? 1 : 0) == shape.k,
+          "matrix product: a ({}, {}){} times b ({}, {}){} does not give c ({}, {})", a.extent(0),
+          a.extent(1), ta ? "^T" : "", b.extent(0), b.extent(1), tb ? "^T" : "", c.extent(0), c.extent(1));
   require_contiguous(a, "a");
   require_contiguous(b, "b");
   require_contiguous(c, "c");
@@ -44,7 +45,8 @@ void scale_in_place(Out beta, const Matrix<Out>& c) {
       KOKKOS_LAMBDA(const std::int64_t i) { values(i) *= beta; });
 }
 
-void host_product(const ProductShape& shape, double alpha, const double* a, const double* b, double beta, double* c) {
+void host_product(const ProductShape& shape, double alpha, const double* a, const double* b, double beta,
+                  double* c) {
   linalg::blas_product(shape, alpha, a, b, beta, c);
 }
 
@@ -57,15 +59,18 @@ void host_product(const ProductShape& shape, float alpha, const In* a, const In*
 
 #else
 
-void host_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta, float* c) {
+void host_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta,
+                  float* c) {
   linalg::blas_product(shape, alpha, a, b, beta, c);
 }
 
 /// Without oneDNN the inputs are widened, which is exact, and multiplied in FP32. linalg_backend() says so.
-void host_product(const ProductShape& shape, float alpha, const bfloat16* a, const bfloat16* b, float beta, float* c) {
+void host_product(const ProductShape& shape, float alpha, const bfloat16* a, const bfloat16* b, float beta,
+                  float* c) {
   const auto widen = [](const bfloat16* narrow, std::int64_t count) {
     std::vector<float> wide(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) wide[static_cast<std::size_t>(i)] = to_float(narrow[i]);
+    for (std::int64_t i = 0; i < count; ++i)
+      wide[static_cast<std::size_t>(i)] = to_float(narrow[i]);
     return wide;
   };
   const std::vector<float> wide_a = widen(a, shape.m * shape.k), wide_b = widen(b, shape.k * shape.n);
@@ -89,8 +94,8 @@ void gemm(Transpose transpose_a, Transpose transpose_b, Out alpha, const Matrix<
   linalg::finish_output(host_c, c);
 }
 
-template void gemm<float, float>(Transpose, Transpose, float, const Matrix<const float>&, const Matrix<const float>&,
-                                 float, const Matrix<float>&);
+template void gemm<float, float>(Transpose, Transpose, float, const Matrix<const float>&,
+                                 const Matrix<const float>&, float, const Matrix<float>&);
 template void gemm<double, double>(Transpose, Transpose, double, const Matrix<const double>&,
                                    const Matrix<const double>&, double, const Matrix<double>&);
 template void gemm<bfloat16, float>(Transpose, Transpose, float, const Matrix<const bfloat16>&,

@@ -1,19 +1,18 @@
 #pragma once
 // The one place where views in the memory of an accelerator meet libraries that work on the host.
 //
-// Where the host can read the view's memory, nothing is copied. Elsewhere HostInput copies in, and HostOutput copies in
-// and, by finish(), out again.
+// Where the host can read the view's memory, nothing is copied. Elsewhere HostInput copies in, and HostOutput
+// copies in and, by finish(), out again.
+
+#include "kernels/view.hpp"
 
 #include <Kokkos_Core.hpp>
 
 #include <type_traits>
 
-#include "kernels/view.hpp"
-
 namespace minigift::linalg {
 
-inline constexpr bool host_can_read =
-    Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+inline constexpr bool host_can_read = Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
 inline constexpr bool work_may_be_pending =
     !std::is_same_v<ExecutionSpace, Kokkos::DefaultHostExecutionSpace>;
 
@@ -24,8 +23,8 @@ HostMatrix<const T> host_input(const Matrix<const T>& view) {
   if constexpr (host_can_read) {
     return HostMatrix<const T>(view.data(), view.extent(0), view.extent(1));
   } else {
-    HostMatrix<T> host(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::host_input"), view.extent(0),
-                       view.extent(1));
+    HostMatrix<T> host(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::host_input"),
+                       view.extent(0), view.extent(1));
     Kokkos::deep_copy(host, view);
     return host;
   }
@@ -38,8 +37,8 @@ HostMatrix<T> host_output(const Matrix<T>& view) {
   if constexpr (host_can_read) {
     return HostMatrix<T>(view.data(), view.extent(0), view.extent(1));
   } else {
-    HostMatrix<T> host(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::host_output"), view.extent(0),
-                       view.extent(1));
+    HostMatrix<T> host(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::host_output"),
+                       view.extent(0), view.extent(1));
     Kokkos::deep_copy(host, view);
     return host;
   }
@@ -50,7 +49,8 @@ HostVector<T> host_output(const Vector<T>& view) {
   if constexpr (host_can_read) {
     return HostVector<T>(view.data(), view.extent(0));
   } else {
-    HostVector<T> host(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::host_output"), view.extent(0));
+    HostVector<T> host(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::host_output"),
+                       view.extent(0));
     Kokkos::deep_copy(host, view);
     return host;
   }

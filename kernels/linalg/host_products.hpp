@@ -1,9 +1,9 @@
 #pragma once
 // What the libraries below gemm.hpp offer, on host pointers. Only kernels/linalg includes this.
 
-#include <cstdint>
-
 #include "kernels/format/bfloat16.hpp"
+
+#include <cstdint>
 
 namespace minigift::linalg {
 
@@ -14,15 +14,19 @@ struct ProductShape {
 };
 
 /// CBLAS. Throws RuntimeError, naming the shape, for an extent that its 32-bit index type cannot hold.
-void blas_product(const ProductShape& shape, double alpha, const double* a, const double* b, double beta, double* c);
-void blas_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta, float* c);
+void blas_product(const ProductShape& shape, double alpha, const double* a, const double* b, double beta,
+                  double* c);
+void blas_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta,
+                  float* c);
 
 #ifdef MINIGIFT_HAVE_ONEDNN
 /// oneDNN. Extents are 64-bit.
-void onednn_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta, float* c);
+void onednn_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta,
+                    float* c);
 void onednn_product(const ProductShape& shape, float alpha, const bfloat16* a, const bfloat16* b, float beta,
                     float* c);
-/// Whether this CPU multiplies bfloat16 in hardware, by oneDNN's own account, and the name of the code it uses.
+/// Whether this CPU multiplies bfloat16 in hardware, by oneDNN's own account, and the name of the code it
+/// uses.
 const char* onednn_bfloat16_implementation();
 #endif
 

@@ -1,12 +1,15 @@
 // Products through oneDNN. Compiled to nothing where oneDNN was not found.
 //
-// FP32 goes through dnnl_sgemm: at the shapes of training it was never slower than 0.9 of the matmul primitive and up to
-// 1.3 times as fast at narrow results, and it needs no set-up. bfloat16 has no such routine: its matmul primitives are
-// kept by shape, since making one takes longer than a small product.
+// FP32 goes through dnnl_sgemm: at the shapes of training it was never slower than 0.9 of the matmul
+// primitive and up to 1.3 times as fast at narrow results, and it needs no set-up. bfloat16 has no such
+// routine: its matmul primitives are kept by shape, since making one takes longer than a small product.
 
 #include "kernels/linalg/host_products.hpp"
 
 #ifdef MINIGIFT_HAVE_ONEDNN
+
+#include "kernels/bit_cast.hpp"
+#include "kernels/error.hpp"
 
 #include <dnnl.hpp>
 
@@ -14,9 +17,6 @@
 #include <cstring>
 #include <string>
 #include <unordered_map>
-
-#include "kernels/bit_cast.hpp"
-#include "kernels/error.hpp"
 
 namespace minigift::linalg {
 namespace {
@@ -85,7 +85,8 @@ Bfloat16Product make_product(const dnnl::engine& engine, const PrimitiveKey& key
 }
 
 Bfloat16Product& find_product(Bfloat16Products& products, const PrimitiveKey& key) {
-  // A run uses some tens of shapes. The limit only keeps a caller with ever-changing factors from filling memory.
+  // A run uses some tens of shapes. The limit only keeps a caller with ever-changing factors from filling
+  // memory.
   constexpr std::size_t most_kept = 1024;
   auto found = products.made.find(key);
   if (found == products.made.end()) {
@@ -103,12 +104,13 @@ Bfloat16Products& bfloat16_products() {
 
 }  // namespace
 
-void onednn_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta, float* c) {
-  const dnnl_status_t status =
-      dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', shape.m, shape.n, shape.k, alpha, a,
-                 shape.transpose_a ? shape.m : shape.k, b, shape.transpose_b ? shape.k : shape.n, beta, c, shape.n);
-  require(status == dnnl_success, "oneDNN's FP32 product ({} x {}) ({} x {}) failed with status {}", shape.m, shape.k,
-          shape.k, shape.n, static_cast<int>(status));
+void onednn_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta,
+                    float* c) {
+  const dnnl_status_t status = dnnl_sgemm(
+      shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', shape.m, shape.n, shape.k, alpha, a,
+      shape.transpose_a ? shape.m : shape.k, b, shape.transpose_b ? shape.k : shape.n, beta, c, shape.n);
+  require(status == dnnl_success, "oneDNN's FP32 product ({} x {}) ({} x {}) failed with status {}", shape.m,
+          shape.k, shape.k, shape.n, static_cast<int>(status));
 }
 
 void onednn_product(const ProductShape& shape, float alpha, const bfloat16* a, const bfloat16* b, float beta,
@@ -120,19 +122,21 @@ void onednn_product(const ProductShape& shape, float alpha, const bfloat16* a, c
     product.a.set_data_handle(const_cast<bfloat16*>(a), products.stream);
     product.b.set_data_handle(const_cast<bfloat16*>(b), products.stream);
     product.c.set_data_handle(c, products.stream);
-    product.primitive.execute(products.stream, {{DNNL_ARG_SRC, product.a},
-                                                {DNNL_ARG_WEIGHTS, product.b},
-                                                {DNNL_ARG_DST, product.c}});
+    product.primitive.execute(
+        products.stream,
+        {{DNNL_ARG_SRC, product.a}, {DNNL_ARG_WEIGHTS, product.b}, {DNNL_ARG_DST, product.c}});
     products.stream.wait();
   } catch (const dnnl::error& error) {
-    throw RuntimeError(fmt::format("oneDNN's bfloat16 product ({} x {}) ({} x {}) failed: {} (status {})", shape.m,
-                                   shape.k, shape.k, shape.n, error.what(), static_cast<int>(error.status)));
+    throw RuntimeError(fmt::format("oneDNN's bfloat16 product ({} x {}) ({} x {}) failed: {} (status {})",
+                                   shape.m, shape.k, shape.k, shape.n, error.what(),
+                                   static_cast<int>(error.status)));
   }
 }
 
 const char* onednn_bfloat16_implementation() {
   try {
-    return find_product(bfloat16_products(), {{256, 256, 256, false, false}, 1.0f, 0.0f}).implementation.c_str();
+    return find_product(bfloat16_products(), {{256, 256, 256, false, false}, 1.0f, 0.0f})
+        .implementation.c_str();
   } catch (const dnnl::error&) {
     return "none";
   }

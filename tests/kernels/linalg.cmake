@@ -1,0 +1,1 @@
+minigift_add_test(linalg_gemm_test SOURCES linalg_gemm_test.cpp LINK minigift_kernels)
