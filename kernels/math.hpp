@@ -22,7 +22,7 @@ namespace library = Kokkos::Experimental;
 #endif
 
 /// e^x, at most 2 units in the last place from exact where the result is a normal number; 0 below log(2^-126)
-/// = -87.336..., +infinity above log(FLT_MAX) = 88.722..., NaN for NaN.
+/// = -87.336..., +infinity from the first float above log(FLT_MAX) = 88.722..., NaN for NaN.
 ///
 /// x = n log 2 + r with |r| <= log(2)/2, so e^x = 2^n e^r. Adding 1.5*2^23 rounds x/log 2 to the integer n in
 /// the low bits of the sum; log 2 is split in two so that n times its leading part is exact; e^r = 1 + r +
@@ -43,7 +43,7 @@ KOKKOS_FORCEINLINE_FUNCTION float exp(float x) {
   p = p + 1.0f;
   const float scaled = bit_cast<float>(bit_cast<std::uint32_t>(p) + (bit_cast<std::uint32_t>(shifted) << 23));
   const float below = x < -87.3365402f ? 0.0f : scaled;
-  const float above = x > 88.7228394f ? bit_cast<float>(std::uint32_t{0x7f800000u}) : below;
+  const float above = x > 88.7228317f ? bit_cast<float>(std::uint32_t{0x7f800000u}) : below;
   return x != x ? x : above;
 }
 KOKKOS_FORCEINLINE_FUNCTION double exp(double x) {

@@ -1,0 +1,50 @@
+#pragma once
+// Host side of both passes of attention: checks, and where a team's scratch memory lies.
+
+#include "kernels/error.hpp"
+#include "kernels/nn/attention.hpp"
+#include "kernels/nn/lanes.hpp"
+
+#include <limits>
+
+namespace minigift::attention {
+
+inline void require_attention_shape(const AttentionShape& shape) {
+  require(shape.B >= 0 && shape.T >= 0 && shape.H > 0 && shape.H_kv > 0 && shape.D > 0,
+          "attention: impossible shape B={} T={} H={} H_kv={} D={}", shape.B, shape.T, shape.H, shape.H_kv,
+          shape.D);
+  require(shape.H % shape.H_kv == 0, "attention: {} query heads cannot share {} key/value heads evenly",
+          shape.H, shape.H_kv);
+}
+
+template <class View>
+void require_extents(const char* name, const View& view, std::int64_t rows, std::int64_t columns) {
+  require(extent(view, 0) == rows && extent(view, 1) == columns,
+          "attention: {} is ({}, {}), expected ({}, {})", name, extent(view, 0), extent(view, 1), rows,
+          columns);
+}
+
+struct Launch {
+  Team policy;
+  int level;
+};
+
+/// A policy of `teams` teams with `scratch_bytes` each: in the fast memory of a GPU (level 0) where that much
+/// fits, else in level 1. On a host both levels are ordinary memory, and one thread makes a team, since its
+/// registers are the lanes.
+inline Launch make_launch(std::int64_t teams, std::int64_t scratch_bytes) {
+  require(teams <= std::numeric_limits<int>::max(), "attention: {} tiles exceed what one launch can hold",
+          teams);
+  constexpr int slack = 64;  // for alignment
+  const int bytes = static_cast<int>(scratch_bytes) + slack;
+  const int level = bytes <= Team::scratch_size_max(0) ? 0 : 1;
+  require(bytes <= Team::scratch_size_max(level),
+          "attention: {} bytes of scratch per team exceed the limit of {}; the heads are too wide", bytes,
+          Team::scratch_size_max(level));
+  constexpr int device_team = 64;
+  Team policy(static_cast<int>(teams), scalar_lanes ? device_team : 1);
+  policy.set_scratch_size(level, Kokkos::PerTeam(bytes));
+  return {policy, level};
+}
+
+}  // namespace minigift::attention
