@@ -114,6 +114,8 @@ class Llama {
   std::string memory_report() const;
 
  private:
+  void check_batch(const Vector<const std::int32_t>& tokens, const Vector<const std::int32_t>& targets) const;
+
   LlamaShape shape_;
   LlamaOptions options_;
   ParameterRegistry registry_;

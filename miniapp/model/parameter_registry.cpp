@@ -119,15 +119,6 @@ int ParameterRegistry::find(std::string_view name) const {
       fmt::format("the model has no tensor '{}'; the nearest name is '{}'", name, nearest->name));
 }
 
-int ParameterRegistry::find(Role role, std::int64_t layer) const {
-  const auto position = std::find_if(begin(), end(), [role, layer](const Parameter& parameter) {
-    return parameter.role == role && parameter.layer == layer;
-  });
-  require_usage(position != end(), "the model has no tensor with role {} in layer {}", minigift::name(role),
-                layer);
-  return static_cast<int>(position - begin());
-}
-
 std::vector<int> ParameterRegistry::match(std::string_view pattern) const {
   std::vector<int> indices;
   for (int index = 0; index < size(); ++index)

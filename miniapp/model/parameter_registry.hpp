@@ -29,6 +29,22 @@ std::string_view name(Role role);
 /// A weight matrix inside a decoder layer: what Muon updates. Embedding, head and norms are not.
 bool is_hidden_matrix(Role role);
 
+/// Position of a tensor within its decoder layer, counted from the layer's first.
+enum LayerParameter : int {
+  input_norm,
+  q_proj,
+  k_proj,
+  v_proj,
+  o_proj,
+  post_attention_norm,
+  gate_proj,
+  up_proj,
+  down_proj,
+  parameters_per_layer
+};
+/// Position of a linear input within its decoder layer.
+enum LayerInput : int { attention_input, output_input, mlp_input, down_input, inputs_per_layer };
+
 /// One tensor. A linear layer's weight is (rows, columns) = (outputs, inputs), row-major: y = x w^T.
 struct Parameter {
   std::string name;  // Hugging Face tensor name, e.g. model.layers.3.mlp.down_proj.weight
@@ -67,12 +83,20 @@ class ParameterRegistry {
   std::vector<Parameter>::const_iterator begin() const { return parameters_.begin(); }
   std::vector<Parameter>::const_iterator end() const { return parameters_.end(); }
 
+  /// Index of a tensor of a decoder layer.
+  static int index(std::int64_t layer, LayerParameter which) {
+    return 1 + static_cast<int>(layer) * parameters_per_layer + which;
+  }
+  /// Index of a linear input of a decoder layer.
+  static int input_site(std::int64_t layer, LayerInput which) {
+    return static_cast<int>(layer) * inputs_per_layer + which;
+  }
+  int embedding() const { return 0; }
+  int final_norm() const { return size() - 2; }
+  int head() const { return size() - 1; }
+
   /// Index of the tensor with this name. Throws UsageError with the nearest name when there is none.
   int find(std::string_view name) const;
-  /// Index of the tensor with this role in this layer (layer -1: embedding, head, final norm). A layer has
-  /// two norms: the input norm is found by role, the post-attention norm by name.
-  int find(Role role, std::int64_t layer) const;
-
   /// Indices, ascending, of the names that match a glob: * any run of characters, ? one character. May be
   /// empty.
   std::vector<int> match(std::string_view pattern) const;
