@@ -1,0 +1,91 @@
+#pragma once
+// What a Communicator consists of: the MPI communicators, the operations in flight, the watchdog and the
+// counters.
+
+#include "miniapp/transport/block_exchange.hpp"
+#include "miniapp/transport/communicator.hpp"
+#include "miniapp/transport/library_operation.hpp"
+#include "miniapp/transport/node.hpp"
+#include "miniapp/transport/ring_all_reduce.hpp"
+#include "miniapp/transport/signature.hpp"
+#include "miniapp/transport/watchdog.hpp"
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace minigift {
+
+/// A duplicate of MPI_COMM_WORLD that returns its errors. Freed with the object, unless an exception is on
+/// its way: freeing is collective, and the other ranks may not come.
+class OwnedCommunicator {
+ public:
+  OwnedCommunicator();
+  ~OwnedCommunicator();
+  OwnedCommunicator(const OwnedCommunicator&) = delete;
+  OwnedCommunicator& operator=(const OwnedCommunicator&) = delete;
+  MPI_Comm get() const { return communicator_; }
+
+ private:
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  int exceptions_;
+};
+
+class CommunicatorState {
+ public:
+  explicit CommunicatorState(const CommunicatorOptions& options);
+
+  int rank() const { return channel_.rank; }
+  int size() const { return channel_.size; }
+
+  /// Checks the signature, gives the operation its number and tag, and puts it in flight.
+  /// make(channel, label, tag) returns a shared_ptr to the operation.
+  template <class Make>
+  auto start(const Signature& signature, std::int64_t bytes, Traffic traffic, Make&& make) {
+    const OperationLabel label{signature.operation, sequence_ + 1, bytes, rank()};
+    check_signature(signature, label);
+    ++sequence_;
+    ++counters_.of(traffic).collectives;
+    auto operation = std::forward<Make>(make)(channel_, label, static_cast<int>(sequence_ % tag_range_));
+    active_.push_back(operation);
+    return operation;
+  }
+
+  /// Advances everything in flight once.
+  void progress();
+  /// Returns when the operation has finished.
+  void wait(Operation& operation);
+  /// Finishes everything in flight.
+  void wait_all();
+
+  const CommunicatorOptions options;
+  NodeTopology node;
+  TransportCounters& counters() { return counters_; }
+  ScratchPool& scratch_pool() { return scratch_pool_; }
+  /// Whether start() compares signatures; the self test runs without.
+  void check_signatures(bool on) { checking_ = on; }
+
+ private:
+  void check_signature(const Signature& signature, const OperationLabel& label);
+  [[noreturn]] void report_mismatch(const Signature& signature, const OperationLabel& label);
+
+  OwnedCommunicator data_;
+  /// Signature checks travel apart: they can then never be mistaken for data of a rank that went ahead.
+  OwnedCommunicator checks_;
+  TransportCounters counters_;
+  ScratchPool scratch_pool_;
+  Channel channel_;
+  Channel check_channel_;
+  std::int64_t tag_range_ = 1;
+  std::int64_t sequence_ = 0;
+  bool checking_ = false;
+  std::unordered_set<std::uint64_t> agreed_signatures_;
+  std::vector<std::shared_ptr<Operation>> active_;
+  std::optional<Watchdog> watchdog_;  // absent on one rank, which waits for nobody
+};
+
+}  // namespace minigift

@@ -1,0 +1,59 @@
+#include "miniapp/transport/node.hpp"
+
+#include "miniapp/transport/mpi_check.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+namespace minigift {
+
+NodeTopology find_node_topology(MPI_Comm communicator) {
+  NodeTopology topology;
+  MPI_Comm node = MPI_COMM_NULL;
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+  // key = rank: the order within a node follows the order of the world.
+  check_mpi(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
+            "MPI_Comm_split_type");
+  check_mpi(MPI_Comm_rank(node, &topology.node_rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(node, &topology.ranks_on_node), "MPI_Comm_size");
+  check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
+  // Each node has exactly one rank with node_rank 0.
+  const int first = topology.node_rank == 0 ? 1 : 0;
+  check_mpi(MPI_Allreduce(&first, &topology.node_count, 1, MPI_INT, MPI_SUM, communicator), "MPI_Allreduce");
+  return topology;
+}
+
+std::string host_name() {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> text{};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(text.data(), &length), "MPI_Get_processor_name");
+  return std::string(text.data(), static_cast<std::size_t>(length));
+}
+
+std::string allowed_cores() {
+  std::string text;
+#ifdef __linux__
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return text;
+  const auto allowed = [&set](int core) {
+    return core < CPU_SETSIZE && CPU_ISSET(static_cast<std::size_t>(core), &set);
+  };
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!allowed(core)) continue;
+    const int first = core;
+    while (allowed(core + 1))
+      ++core;
+    if (!text.empty()) text += ',';
+    text += first == core ? fmt::format("{}", first) : fmt::format("{}-{}", first, core);
+  }
+#endif
+  return text;
+}
+
+}  // namespace minigift
