@@ -67,7 +67,7 @@ std::vector<DeckValue> effective_values(const Deck& deck);
 
 /// The effective deck as TOML that parses back to the same deck.
 std::string to_toml(const Deck& deck);
-/// The effective deck for people: aligned, with units; values that differ from the default are marked.
+/// The effective deck for people: aligned, with units; values that were set are marked.
 std::string to_text(const Deck& deck);
 /// 64-bit hash of the effective values.
 std::uint64_t hash(const Deck& deck);

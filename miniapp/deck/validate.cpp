@@ -1,0 +1,119 @@
+// Conditions between keys.
+
+#include "kernels/error.hpp"
+#include "miniapp/deck/deck.hpp"
+#include "miniapp/deck/value_text.hpp"
+
+#include <algorithm>
+
+namespace minigift {
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(const Deck& deck) : deck_(deck), values_(effective_values(deck)) {}
+
+  /// Throws unless `condition` holds: where the first key that was set is, both keys with their values, and
+  /// why.
+  void check(bool condition, const std::string& first, const std::string& second,
+             const std::string& why) const {
+    if (condition) return;
+    throw UsageError(fmt::format("{}{} and {}: {}", where(first, second), shown(first), shown(second), why));
+  }
+  void check(bool condition, const std::string& key, const std::string& why) const {
+    if (condition) return;
+    throw UsageError(fmt::format("{}{} {}", where(key, key), shown(key), why));
+  }
+
+ private:
+  std::string where(const std::string& first, const std::string& second) const {
+    for (const std::string& key : {first, second}) {
+      const auto origin = deck_.origins.find(key);
+      if (origin != deck_.origins.end()) return origin->second + ": ";
+    }
+    return "deck: ";
+  }
+  std::string shown(const std::string& key) const {
+    for (const DeckValue& value : values_) {
+      if (value.key == key) return fmt::format("{} = {}", key, value.value);
+    }
+    return key;
+  }
+
+  const Deck& deck_;
+  std::vector<DeckValue> values_;
+};
+
+void validate_model(const ModelDeck& model, const Checker& checker) {
+  checker.check(model.hidden % model.heads == 0, "model.heads", "model.hidden", "heads must divide hidden");
+  checker.check((model.hidden / model.heads) % 2 == 0, "model.heads", "model.hidden",
+                fmt::format("the head width hidden/heads = {} must be even for rotary positions",
+                            model.hidden / model.heads));
+  checker.check(model.heads % model.kv_heads == 0, "model.kv_heads", "model.heads",
+                "kv_heads must divide heads");
+}
+
+void validate_data(const Deck& deck, const Checker& checker) {
+  const DataDeck& data = deck.data;
+  if (data.source == DataSource::text) {
+    checker.check(!data.path.empty(), "data.source", "data.path", "a text source needs a path");
+    checker.check(deck.model.vocabulary >= 256, "model.vocabulary", "data.source",
+                  "the bytes of a text need a vocabulary of at least 256");
+  } else {
+    checker.check(data.synthetic_vocabulary <= deck.model.vocabulary, "data.synthetic_vocabulary",
+                  "model.vocabulary", "synthetic tokens must be below the vocabulary size");
+  }
+}
+
+void validate_train(const TrainDeck& train, std::int64_t ranks, const Checker& checker) {
+  // Divided one after the other, because micro_batch * ranks may overflow.
+  const bool divides =
+      train.global_batch % train.micro_batch == 0 && (train.global_batch / train.micro_batch) % ranks == 0;
+  checker.check(divides, "train.global_batch", "train.micro_batch",
+                fmt::format("global_batch must be a multiple of micro_batch times the {} rank{}", ranks,
+                            ranks == 1 ? "" : "s"));
+  checker.check(
+      train.schedule == ScheduleChoice::constant || train.minimum_learning_rate <= train.learning_rate,
+      "train.minimum_learning_rate", "train.learning_rate",
+      "the cosine schedule falls, so the minimum must not be larger");
+  checker.check(train.warmup_steps <= train.steps, "train.warmup_steps", "train.steps",
+                "the warm-up must not be longer than the training");
+}
+
+void validate_method(const MethodDeck& method, const Deck& deck, const Checker& checker) {
+  const auto key = [&](const char* name) { return "exchange." + method.name + "." + name; };
+  const bool scaled = method.format != Format::fp32 && method.format != Format::bf16;
+  const bool native = method.reduction == ReductionChoice::native;
+  checker.check(method.format != Format::int8 || !native, key("format"), key("reduction"),
+                "INT8 codes cannot be added hop by hop; use reduction = \"a2a\"");
+  checker.check(!scaled || method.scale != ScaleChoice::carried || !native, key("scale"), key("reduction"),
+                "codes with different scales cannot be added; a carried scale needs reduction = \"a2a\"");
+  checker.check(!scaled || method.scale != ScaleChoice::local || !native || method.allow_divergence,
+                key("scale"), key("allow_divergence"),
+                "each rank decodes with its own scale, so the ranks' parameters come apart; this needs "
+                "allow_divergence = true");
+  const std::int64_t widest = std::max(deck.model.hidden, deck.model.feed_forward);
+  checker.check(method.coordinates != CoordinatesChoice::input_lowrank || method.rank <= widest, key("rank"),
+                "model.feed_forward", "the rank is larger than every layer's width");
+  checker.check(!method.layers.empty(), key("layers"), "selects nothing; give \"all\", \"auto\" or patterns");
+  const bool alone = method.layers.size() == 1 ||
+                     std::none_of(method.layers.begin(), method.layers.end(), [](const std::string& word) {
+                       return word == "all" || word == "auto" || word.starts_with("file:");
+                     });
+  checker.check(alone, key("layers"),
+                "mixes patterns with \"all\", \"auto\" or \"file:\", which stand alone");
+}
+
+}  // namespace
+
+void validate(const Deck& deck, std::int64_t ranks) {
+  require_usage(ranks >= 1, "number of ranks = {}: must be at least 1", ranks);
+  const Checker checker(deck);
+  validate_model(deck.model, checker);
+  validate_data(deck, checker);
+  validate_train(deck.train, ranks, checker);
+  for (const MethodDeck& method : deck.methods)
+    validate_method(method, deck, checker);
+}
+
+}  // namespace minigift
