@@ -1,0 +1,58 @@
+#include "kernels/format/codec.hpp"
+#include "kernels/format/quantize.hpp"
+#include "kernels/format/tile_loop.hpp"
+#include "kernels/math.hpp"
+
+namespace minigift {
+namespace {
+
+template <class Codec, bool accumulating>
+struct Dequantize {
+  Vector<const typename Codec::Code> codes;
+  Tiles tiles;
+  Vector<const float> scale;
+  float factor;
+  Vector<float> x;
+
+  KOKKOS_FUNCTION void operator()(const TeamMember& member) const {
+    const Tile tile = tiles(member.league_rank());
+    const auto* in = codes.data() + tile.wire;
+    float* out = x.data() + tile.source;
+    const float multiplier = Codec::scaled ? scale(tile.group) * factor : factor;
+    for_spans(member, tile.count, [&](int first, int count) {
+      const auto* from = in + first;
+      float* to = out + first;
+      const float by = multiplier;
+      for_lanes(member, count, [=](int i) {
+        const float value = Codec::decode(from[i]);
+        if constexpr (accumulating) {
+          to[i] = math::fma(by, value, to[i]);
+        } else {
+          to[i] = value * by;
+        }
+      });
+    });
+  }
+};
+
+}  // namespace
+
+void dequantize(Format format, const Vector<const std::uint8_t>& codes, const Tiles& tiles,
+                const Vector<const float>& scale, float factor, const Vector<float>& x) {
+  with_codec(format, [&](auto codec) {
+    using Codec = decltype(codec);
+    const Dequantize<Codec, false> kernel{as_codes<typename Codec::Code>(codes), tiles, scale, factor, x};
+    Kokkos::parallel_for("minigift::dequantize", tile_policy(size(tiles)), kernel);
+  });
+}
+
+void dequantize_add(Format format, const Vector<const std::uint8_t>& codes, const Tiles& tiles,
+                    const Vector<const float>& scale, const Vector<float>& x) {
+  with_codec(format, [&](auto codec) {
+    using Codec = decltype(codec);
+    const Dequantize<Codec, true> kernel{as_codes<typename Codec::Code>(codes), tiles, scale, 1.0f, x};
+    Kokkos::parallel_for("minigift::dequantize_add", tile_policy(size(tiles)), kernel);
+  });
+}
+
+}  // namespace minigift
