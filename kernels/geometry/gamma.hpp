@@ -1,11 +1,12 @@
 #pragma once
 // gamma(W, T): the factor by which coordinates T change the rounding error of a cast of W, in closed form.
 //
-// A floating-point cast of U = W T adds to each element an error of variance eps^2 U_ij^2, uncorrelated between elements
-// as long as a column holds elements of differing size. Mapped back through T^{-1},
+// A floating-point cast of U = W T adds to each element an error of variance eps^2 U_ij^2, uncorrelated
+// between elements as long as a column holds elements of differing size. Mapped back through T^{-1},
 //     E||W' - W||_F^2 = eps^2 sum_j ||(W T)_:j||^2 ||(T^{-1})_j:||^2 = (eps gamma ||W||_F)^2.
-// gamma = 1 without a transform, for every diagonal and every orthogonal T; below 1 the coordinates help. No T acting on
-// the columns of W gets below gamma_lower_bound(W) = ||W||_* / (sqrt(d) ||W||_F) (Cauchy-Schwarz).
+// gamma = 1 without a transform, for every diagonal and every orthogonal T; below 1 the coordinates help. No
+// T acting on the columns of W gets below gamma_lower_bound(W) = ||W||_* / (sqrt(d) ||W||_F)
+// (Cauchy-Schwarz).
 
 #include "kernels/geometry/dense.hpp"
 #include "kernels/geometry/whitening.hpp"
@@ -13,8 +14,8 @@
 
 namespace minigift {
 
-/// numerator = sum_j ||(W T)_:j||^2 ||(T^{-1})_j:||^2 and norm_squared = ||W||_F^2. Both are sums over the rows of W, so
-/// that row slices on different ranks add.
+/// numerator = sum_j ||(W T)_:j||^2 ||(T^{-1})_j:||^2 and norm_squared = ||W||_F^2. Both are sums over the
+/// rows of W, so that row slices on different ranks add.
 struct GammaTerms {
   double numerator = 0;
   double norm_squared = 0;
@@ -23,19 +24,22 @@ struct GammaTerms {
 /// sqrt(numerator / norm_squared); 1 for W = 0, where no coordinates help.
 double gamma(const GammaTerms& terms);
 
-/// T given as dense matrices (d, d).
+/// T and T^{-1} given as dense matrices (d, d), whatever they are.
 GammaTerms gamma_dense(const Matrix<const float>& w, const Matrix<const float>& transform,
                        const Matrix<const float>& inverse);
-/// T given as a whitening of the input side (full, block or diagonal).
-GammaTerms gamma_dense(const Matrix<const float>& w, const DenseWhitening& whitening);
+/// A full, block or diagonal whitening of the input side.
+GammaTerms gamma_input(const Matrix<const float>& w, const DenseWhitening& whitening);
 /// Without any d x d matrix: ||(T^{-1})_j:||^2 = 1 + sum_i (2 E_i + E_i^2) U_ji^2. 4 m d r flop.
-/// `workspace` is grown to m (d + 2 r) elements.
-GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& whitening, Vector<float>& workspace);
-/// Input and output side together, U = S W T: sum_ij U_ij^2 ||(S^{-1})_:i||^2 ||(T^{-1})_j:||^2.
-GammaTerms gamma_two_sided(const Matrix<const float>& w, const DenseWhitening& output, const DenseWhitening& input);
+/// `workspace` is grown to m (d + r) elements.
+GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& whitening,
+                          Vector<float>& workspace);
+/// Input and output side together, U = S^T W T: sum_ij U_ij^2 ||(S^{-1})_i:||^2 ||(T^{-1})_j:||^2. The output
+/// side alone is this with an input whitening that is the identity (identity_whitening).
+GammaTerms gamma_two_sided(const Matrix<const float>& w, const DenseWhitening& output,
+                           const DenseWhitening& input);
 
-/// ||W||_* / (sqrt(d) ||W||_F) for w (m, d), by the eigenvalues of the smaller Gram matrix in FP64. 1 / sqrt(d) at the
-/// least, 1 at the most; 1 for W = 0.
+/// ||W||_* / (sqrt(d) ||W||_F) for w (m, d), by the eigenvalues of the smaller Gram matrix in FP64. 1 /
+/// sqrt(d) at the least, 1 at the most; 1 for W = 0.
 double gamma_lower_bound(const Matrix<const float>& w);
 
 }  // namespace minigift

@@ -1,0 +1,137 @@
+#include "kernels/geometry/gamma.hpp"
+
+#include "kernels/error.hpp"
+#include "kernels/linalg/factorize.hpp"
+#include "kernels/linalg/gemm.hpp"
+#include "kernels/linalg/reductions.hpp"
+#include "kernels/linalg/workspace.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace minigift {
+namespace {
+
+Matrix<float> copy_of(const Matrix<const float>& w) {
+  const Matrix<float> copy(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::gamma_copy"),
+                           w.extent(0), w.extent(1));
+  Kokkos::deep_copy(copy, w);
+  return copy;
+}
+
+double norm_squared(const Matrix<const float>& w) {
+  return sum_of_squares<float>(elements(w));
+}
+
+/// sum_j ||u_:j||^2 weights(j).
+double weighted_energy(const Matrix<const float>& u, const Vector<const double>& weights) {
+  const Vector<double> columns("minigift::gamma_columns", u.extent(1));
+  column_sums_of_squares<float>(u, columns);
+  return dot(columns, weights);
+}
+
+}  // namespace
+
+double gamma(const GammaTerms& terms) {
+  return terms.norm_squared > 0 ? std::sqrt(terms.numerator / terms.norm_squared) : 1.0;
+}
+
+GammaTerms gamma_dense(const Matrix<const float>& w, const Matrix<const float>& transform,
+                       const Matrix<const float>& inverse) {
+  const Matrix<float> u(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::gamma_u"), w.extent(0),
+                        transform.extent(1));
+  gemm<float, float>(Transpose::no, Transpose::no, 1.0f, w, transform, 0.0f, u);
+  const Vector<double> weights("minigift::gamma_weights", inverse.extent(0));
+  row_sums_of_squares<float>(inverse, weights);
+  return {weighted_energy(u, weights), norm_squared(w)};
+}
+
+GammaTerms gamma_input(const Matrix<const float>& w, const DenseWhitening& whitening) {
+  const Matrix<float> u = copy_of(w);
+  Vector<float> workspace;
+  apply_input(u, whitening, Direction::forward, workspace);
+  const Vector<double> weights("minigift::gamma_weights", w.extent(1));
+  inverse_row_norms(whitening, weights);
+  return {weighted_energy(u, weights), norm_squared(w)};
+}
+
+GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& whitening,
+                          Vector<float>& workspace) {
+  const std::int64_t m = extent(w, 0), d = extent(w, 1), rank = extent(whitening.basis, 1);
+  require(extent(whitening.basis, 0) == d, "gamma: a basis ({}, {}) does not fit a matrix of shape ({}, {})",
+          extent(whitening.basis, 0), rank, m, d);
+  const double norm = norm_squared(w);
+  if (whitening.is_identity || rank == 0 || m == 0) return {norm, norm};
+  reserve(workspace, m * (d + rank));
+  const Matrix<float> u = matrix_slice(workspace, 0, m, d);
+  Kokkos::deep_copy(u, w);
+  Vector<float> coefficients = slice(workspace, m * d, m * rank);
+  apply_low_rank(u, whitening.basis, whitening.forward, coefficients);
+
+  const Vector<double> weights(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::gamma_weights"),
+                               w.extent(1));
+  const Matrix<float> basis = whitening.basis;
+  const Vector<float> gain = whitening.inverse;
+  Kokkos::parallel_for(
+      "minigift::gamma_weights", Range(0, d), KOKKOS_LAMBDA(const std::int64_t j) {
+        double sum = 1;
+        for (std::int64_t i = 0; i < rank; ++i) {
+          const double e = gain(i), component = basis(j, i);
+          sum += (2 * e + e * e) * component * component;
+        }
+        weights(j) = sum;
+      });
+  return {weighted_energy(u, weights), norm};
+}
+
+GammaTerms gamma_two_sided(const Matrix<const float>& w, const DenseWhitening& output,
+                           const DenseWhitening& input) {
+  const Matrix<float> u = copy_of(w);
+  Vector<float> workspace;
+  apply_input(u, input, Direction::forward, workspace);
+  apply_output(u, output, Direction::forward, workspace);
+  const std::int64_t rows = extent(w, 0), columns = extent(w, 1);
+  const Vector<double> row_weights("minigift::gamma_row_weights", w.extent(0));
+  const Vector<double> column_weights("minigift::gamma_column_weights", w.extent(1));
+  inverse_row_norms(output, row_weights);
+  inverse_row_norms(input, column_weights);
+  double numerator = 0;
+  Kokkos::parallel_reduce(
+      "minigift::gamma_two_sided", Range(0, rows),
+      KOKKOS_LAMBDA(const std::int64_t i, double& sum) {
+        double row = 0;
+        for (std::int64_t j = 0; j < columns; ++j) {
+          const double value = u(i, j);
+          row += value * value * column_weights(j);
+        }
+        sum += row * row_weights(i);
+      },
+      numerator);
+  return {numerator, norm_squared(w)};
+}
+
+double gamma_lower_bound(const Matrix<const float>& w) {
+  const double norm = norm_squared(w);
+  if (!(norm > 0)) return 1;
+  const std::int64_t m = extent(w, 0), d = extent(w, 1);
+  const Matrix<double> wide("minigift::widened", w.extent(0), w.extent(1));
+  Kokkos::parallel_for(
+      "minigift::widened", Range(0, m), KOKKOS_LAMBDA(const std::int64_t i) {
+        for (std::int64_t j = 0; j < d; ++j)
+          wide(i, j) = static_cast<double>(w(i, j));
+      });
+  const bool wide_shape = m <= d;
+  const auto n = static_cast<std::size_t>(std::min(m, d));
+  const Matrix<double> gram("minigift::gram", n, n);
+  gemm<double, double>(wide_shape ? Transpose::no : Transpose::yes,
+                       wide_shape ? Transpose::yes : Transpose::no, 1.0, wide, wide, 0.0, gram);
+  const Vector<double> values("minigift::gram_values", n);
+  symmetric_eigen(gram, values);
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
+  double nuclear = 0;
+  for (std::int64_t i = 0; i < extent(host, 0); ++i)
+    nuclear += std::sqrt(std::max(host(i), 0.0));
+  return nuclear / std::sqrt(static_cast<double>(d) * norm);
+}
+
+}  // namespace minigift

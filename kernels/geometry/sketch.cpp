@@ -1,0 +1,107 @@
+#include "kernels/geometry/sketch.hpp"
+
+#include "kernels/error.hpp"
+#include "kernels/format/philox.hpp"
+#include "kernels/format/quantize.hpp"
+#include "kernels/linalg/factorize.hpp"
+#include "kernels/linalg/gemm.hpp"
+#include "kernels/linalg/reductions.hpp"
+#include "kernels/linalg/workspace.hpp"
+
+namespace minigift {
+namespace {
+
+void check_shapes(std::int64_t features, const Matrix<const float>& omega, const Sketch& sketch) {
+  require(features == extent(omega, 0) && extent(sketch.y, 0) == extent(omega, 0) &&
+              extent(sketch.y, 1) == extent(omega, 1) && size(sketch.trace_count) == 2,
+          "sketch of shape ({}, {}) with a test matrix ({}, {}) cannot take tokens of {} features",
+          extent(sketch.y, 0), extent(sketch.y, 1), extent(omega, 0), extent(omega, 1), features);
+}
+
+void add_products(const Matrix<const float>& x, const Matrix<const float>& omega, Sketch& sketch,
+                  SketchWorkspace& workspace) {
+  const std::int64_t rows = extent(x, 0), k = extent(omega, 1);
+  reserve(workspace.projection, rows * k);
+  const Matrix<float> projection = matrix_slice(workspace.projection, 0, rows, k);
+  gemm<float, float>(Transpose::no, Transpose::no, 1.0f, x, omega, 0.0f, projection);
+  gemm<float, float>(Transpose::yes, Transpose::no, 1.0f, x, projection, 1.0f, sketch.y);
+}
+
+void add_products(const Matrix<const bfloat16>& x, const Matrix<const float>& omega, Sketch& sketch,
+                  SketchWorkspace& workspace) {
+  const std::int64_t rows = extent(x, 0), d = extent(omega, 0), k = extent(omega, 1);
+  reserve(workspace.projection, rows * k);
+  reserve(workspace.narrow, (d + rows) * k);
+  const Matrix<float> projection = matrix_slice(workspace.projection, 0, rows, k);
+  const Matrix<bfloat16> narrow_omega = matrix_slice(workspace.narrow, 0, d, k);
+  const Matrix<bfloat16> narrow_projection = matrix_slice(workspace.narrow, d * k, rows, k);
+  convert_to_bfloat16(elements(omega), elements(narrow_omega));
+  gemm<bfloat16, float>(Transpose::no, Transpose::no, 1.0f, x, narrow_omega, 0.0f, projection);
+  convert_to_bfloat16(elements(projection), elements(narrow_projection));
+  gemm<bfloat16, float>(Transpose::yes, Transpose::no, 1.0f, x, narrow_projection, 1.0f, sketch.y);
+}
+
+}  // namespace
+
+Sketch make_sketch(std::int64_t d, std::int64_t k) {
+  return {Matrix<float>("minigift::sketch_y", static_cast<std::size_t>(d), static_cast<std::size_t>(k)),
+          Vector<double>("minigift::sketch_trace_count", 2)};
+}
+
+void sketch_reset(Sketch& sketch) {
+  Kokkos::deep_copy(sketch.y, 0.0f);
+  Kokkos::deep_copy(sketch.trace_count, 0.0);
+}
+
+Matrix<float> sketch_test_matrix(std::int64_t d, std::int64_t k, std::uint64_t seed) {
+  require(k >= 1 && k <= d, "a sketch of width {} needs between 1 and {} columns", k, d);
+  const auto rows = static_cast<std::size_t>(d), columns = static_cast<std::size_t>(k);
+  const Matrix<double> gaussian("minigift::sketch_gaussian", rows, columns);
+  // The stream's last word tells it from every parameter's.
+  const PhiloxKey key = philox_key(seed, 0, static_cast<std::uint32_t>(k), 0x534B4554u);
+  Kokkos::parallel_for(
+      "minigift::sketch_gaussian", Range(0, d), KOKKOS_LAMBDA(const std::int64_t i) {
+        for (std::int64_t j = 0; j < k; ++j)
+          gaussian(i, j) = philox_normal(key, i * k + j);
+      });
+  thin_qr(gaussian, Matrix<double>("minigift::sketch_r", columns, columns));
+  const Matrix<float> omega("minigift::sketch_omega", rows, columns);
+  Kokkos::parallel_for(
+      "minigift::sketch_omega", Range(0, d), KOKKOS_LAMBDA(const std::int64_t i) {
+        for (std::int64_t j = 0; j < k; ++j)
+          omega(i, j) = to_float(to_bfloat16(static_cast<float>(gaussian(i, j))));
+      });
+  return omega;
+}
+
+template <class In>
+void sketch_accumulate(const Matrix<const In>& x, const Matrix<const float>& omega, Sketch& sketch,
+                       SketchWorkspace& workspace) {
+  check_shapes(extent(x, 1), omega, sketch);
+  if (extent(x, 0) == 0) return;
+  add_products(x, omega, sketch, workspace);
+  const double energy = sum_of_squares<In>(elements(x));
+  const double tokens = static_cast<double>(extent(x, 0));
+  const Vector<double> trace_count = sketch.trace_count;
+  Kokkos::parallel_for(
+      "minigift::sketch_trace", Range(0, 1), KOKKOS_LAMBDA(const std::int64_t) {
+        trace_count(0) += energy;
+        trace_count(1) += tokens;
+      });
+}
+
+template <class In>
+void sketch_accumulate(const Matrix<const In>& x, const Matrix<const float>& omega, Sketch& sketch) {
+  SketchWorkspace workspace;
+  sketch_accumulate(x, omega, sketch, workspace);
+}
+
+#define MINIGIFT_INSTANTIATE(In)                                                                    \
+  template void sketch_accumulate<In>(const Matrix<const In>&, const Matrix<const float>&, Sketch&, \
+                                      SketchWorkspace&);                                            \
+  template void sketch_accumulate<In>(const Matrix<const In>&, const Matrix<const float>&, Sketch&);
+MINIGIFT_INSTANTIATE(float)
+MINIGIFT_INSTANTIATE(bfloat16)
+#undef MINIGIFT_INSTANTIATE
+
+}  // namespace minigift

@@ -1,0 +1,41 @@
+#pragma once
+// Memory that a caller keeps between calls, so that a step allocates nothing once it has run.
+
+#include "kernels/view.hpp"
+
+#include <Kokkos_Core.hpp>
+
+namespace minigift {
+
+/// Makes `buffer` hold at least `count` elements. Its content is lost when it grows.
+template <class T>
+void reserve(Vector<T>& buffer, std::int64_t count) {
+  if (size(buffer) >= count) return;
+  buffer = Vector<T>();  // free before allocating
+  buffer = Vector<T>(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::workspace"),
+                     static_cast<std::size_t>(count));
+}
+
+/// `count` elements of a vector from `offset`, without ownership.
+template <class T>
+Vector<T> slice(const Vector<T>& buffer, std::int64_t offset, std::int64_t count) {
+  const auto part = Kokkos::subview(
+      buffer, Kokkos::make_pair(static_cast<std::size_t>(offset), static_cast<std::size_t>(offset + count)));
+  return Vector<T>(part.data(), part.extent(0));
+}
+
+/// The elements from `offset` as a contiguous matrix, without ownership.
+template <class T>
+Matrix<T> matrix_slice(const Vector<T>& buffer, std::int64_t offset, std::int64_t rows,
+                       std::int64_t columns) {
+  return Matrix<T>(slice(buffer, offset, rows * columns).data(), static_cast<std::size_t>(rows),
+                   static_cast<std::size_t>(columns));
+}
+
+/// The elements of a contiguous matrix as a vector, without ownership.
+template <class T>
+Vector<T> elements(const Matrix<T>& matrix) {
+  return Vector<T>(matrix.data(), matrix.size());
+}
+
+}  // namespace minigift
