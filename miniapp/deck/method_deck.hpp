@@ -23,13 +23,10 @@ enum class CoordinatesChoice {
   input_lowrank,
   input_full,
   input_diag,
-  input_block,
-  output_full,
-  two_sided
+  input_block
 };
-constexpr std::array<std::string_view, 7> names_of(CoordinatesChoice) {
-  return {"euclidean",   "input-lowrank", "input-full", "input-diag",
-          "input-block", "output-full",   "two-sided"};
+constexpr std::array<std::string_view, 5> names_of(CoordinatesChoice) {
+  return {"euclidean", "input-lowrank", "input-full", "input-diag", "input-block"};
 }
 
 enum class GranularityChoice { tensor, row, block };

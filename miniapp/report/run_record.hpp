@@ -24,7 +24,7 @@ struct VerifyLine {
 };
 /// Names padded to one width.
 std::string verify_text(const std::vector<VerifyLine>& lines);
-/// True if no line failed and none is unchecked.
+/// True if there is a line and every one passed: what nothing checked is not valid.
 bool valid(const std::vector<VerifyLine>& lines);
 
 struct RunRecord {
