@@ -25,4 +25,11 @@ ProcessMemory process_memory() {
   return memory;
 }
 
+bool reset_peak_memory() {
+  std::ofstream control("/proc/self/clear_refs");
+  control << "5";  // proc(5): resets VmHWM to the present size
+  control.flush();
+  return control.good();
+}
+
 }  // namespace minigift

@@ -13,4 +13,8 @@ struct ProcessMemory {
 /// From /proc/self/status (VmRSS, VmHWM). Throws RuntimeError where that cannot be read.
 ProcessMemory process_memory();
 
+/// Lets the next peak count from now, so that methods run one after the other are told apart. Linux only:
+/// returns false where the kernel does not allow it; peaks then include everything before.
+bool reset_peak_memory();
+
 }  // namespace minigift

@@ -99,21 +99,23 @@ std::string summary_table(std::span<const MethodSummary> methods) {
                  {"flushed", ""},
                  {"skipped", "steps"},
                  {"fallback", "tensors"},
-                 {"memory", "B"}});
+                 {"exchange", "B memory"},
+                 {"peak", "B memory"}});
   std::vector<TableColumn> columns = {{"method", "", Align::left}, {"step", "ms"}, {"p95", "ms"}};
   for (const std::string_view phase : phase_names)
     columns.push_back({std::string(phase), "ms"});
   Table time(columns);
   for (const MethodSummary& m : methods) {
-    quality.add_row({m.method, cell_count(m.steps), cell_fixed(m.validation_loss, 4),
-                     std::isfinite(m.validation_loss_difference)
-                         ? fmt::format("{:+.4f}", m.validation_loss_difference)
-                         : "-",
-                     cell_scaled(m.tokens_per_second), cell_scaled(m.payload_bytes),
-                     cell_scaled(m.wire_bytes), cell_scientific(m.relative_l2_error, 2),
-                     cell_scientific(1 - m.cosine, 1), cell_scientific(m.saturated_fraction, 1),
-                     cell_scientific(m.flushed_fraction, 1), cell_count(m.skipped_steps),
-                     cell_count(m.fallback_tensors), cell_scaled(static_cast<double>(m.peak_memory_bytes))});
+    quality.add_row(
+        {m.method, cell_count(m.steps), cell_fixed(m.validation_loss, 4),
+         std::isfinite(m.validation_loss_difference) ? fmt::format("{:+.4f}", m.validation_loss_difference)
+                                                     : "-",
+         cell_scaled(m.tokens_per_second), cell_scaled(m.payload_bytes), cell_scaled(m.wire_bytes),
+         cell_scientific(m.relative_l2_error, 2), cell_scientific(1 - m.cosine, 1),
+         cell_scientific(m.saturated_fraction, 1), cell_scientific(m.flushed_fraction, 1),
+         cell_count(m.skipped_steps), cell_count(m.fallback_tensors),
+         cell_scaled(static_cast<double>(m.exchange_memory_bytes)),
+         cell_scaled(static_cast<double>(m.peak_memory_bytes))});
     std::vector<std::string> row = {m.method, cell_fixed(1e3 * m.step_seconds_median, 1),
                                     cell_fixed(1e3 * m.step_seconds_p95, 1)};
     for (const double seconds : m.phases)
@@ -123,7 +125,9 @@ std::string summary_table(std::span<const MethodSummary> methods) {
   return quality.text() +
          "rel L2, 1-cosine: the exchanged gradient against an FP64 sum of the same local gradients, checked "
          "steps. "
-         "payload: codes and scales of one gradient; wire: bytes one rank sent.\n\n" +
+         "payload: codes and scales of one gradient; wire: bytes one rank sent. fallback: selected tensors "
+         "kept Euclidean "
+         "by the guard, summed over steps.\n\n" +
          time.text() +
          "step: median over steps of the slowest rank; phases: mean over steps of the slowest rank, each "
          "without the "

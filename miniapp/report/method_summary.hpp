@@ -32,6 +32,7 @@ struct MethodSummary {
   std::int64_t selected_tensors = 0;
   double replica_divergence = not_measured;  ///< largest relative difference of the ranks' parameters
   std::int64_t peak_memory_bytes = 0;        ///< maximum over ranks
+  std::int64_t exchange_memory_bytes = 0;    ///< of that, what the method needs beside the gradient
 
   template <class Self, class Visitor>
   static void columns(Self& self, Visitor&& visit) {
@@ -71,6 +72,8 @@ struct MethodSummary {
           Column{"replica_divergence", "", "largest relative difference of the ranks' parameters"});
     visit(self.peak_memory_bytes,
           Column{"peak_memory_bytes", "B", "peak resident memory, maximum over ranks"});
+    visit(self.exchange_memory_bytes,
+          Column{"exchange_memory_bytes", "B", "codes, scales, residuals, factors; maximum over ranks"});
   }
 };
 

@@ -20,6 +20,10 @@ inline constexpr std::array<std::string_view, 9> phase_names = {
 };
 inline constexpr std::size_t phase_count = phase_names.size();
 
+/// Measurements made during a step that are no part of it (comparison with an FP64 sum): a region of this
+/// name, and whatever is opened inside, counts for no phase.
+inline constexpr std::string_view untimed_region = "check";
+
 /// Seconds per phase, in the order of phase_names.
 using PhaseSeconds = std::array<double, phase_count>;
 

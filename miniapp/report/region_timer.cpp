@@ -142,6 +142,7 @@ PhaseSeconds RegionTimer::phase_seconds() const {
   root_->visit([&](const Node& node) {
     std::string_view phase = "other";
     for (const Node* region = &node; region->parent != nullptr; region = region->parent) {
+      if (region->name == untimed_region) return;
       if (!is_phase(region->name)) continue;
       phase = region->name;
       break;

@@ -38,7 +38,8 @@ class RegionTimer {
   double inclusive_seconds(std::string_view name) const;
   double exclusive_seconds(std::string_view name) const;
   /// Exclusive time per phase. Regions that are no phase count for the phase they are nested in; time since
-  /// the last reset outside of any phase counts as "other", so the sum is the time since the reset.
+  /// the last reset outside of any phase counts as "other", so the sum is the time since the reset, less that
+  /// of untimed_region.
   PhaseSeconds phase_seconds() const;
   /// Seconds since the last reset.
   double elapsed_seconds() const;

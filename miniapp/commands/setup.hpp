@@ -1,0 +1,32 @@
+#pragma once
+// What every command does first: deck, communicator, threads.
+
+#include "miniapp/deck/deck.hpp"
+#include "miniapp/transport/communicator.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace minigift {
+
+struct Setup {
+  Deck deck;
+  std::unique_ptr<Communicator> communicator;
+  int threads = 1;  ///< of the linear algebra libraries, per rank
+};
+
+/// Reads the deck on every rank, checks it and that all ranks have the same, and opens the communicator with
+/// the deck's limits. `output` (if not empty) replaces output.directory. Collective; every error is thrown on
+/// all ranks.
+Setup set_up(const std::string& deck, const std::vector<std::string>& overrides, const std::string& output);
+
+/// Threads per rank for BLAS and oneDNN: OMP_NUM_THREADS if set; else the cores this process may use, but no
+/// more than its share of the node.
+int threads_per_rank(int ranks_on_node);
+
+/// Throws UsageError on all ranks unless `value` is the same everywhere; names the first rank that differs.
+void require_same(Communicator& communicator, const std::string& value, const std::string& what,
+                  const std::string& mine);
+
+}  // namespace minigift

@@ -1,0 +1,142 @@
+#include "miniapp/commands/train_report.hpp"
+
+#include "kernels/linalg/gemm.hpp"
+#include "miniapp/exchange/method.hpp"
+#include "miniapp/model/parameter_registry.hpp"
+#include "miniapp/report/environment.hpp"
+#include "miniapp/report/table.hpp"
+#include "miniapp/train/trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace minigift {
+namespace {
+
+/// Index of a phase by name.
+std::size_t phase(std::string_view name) {
+  return static_cast<std::size_t>(std::find(phase_names.begin(), phase_names.end(), name) -
+                                  phase_names.begin());
+}
+
+std::string milliseconds(const StepRow& row, std::string_view name) {
+  return fmt::format("{:>7.1f}", 1e3 * row.phases[phase(name)]);
+}
+
+}  // namespace
+
+TrainProgress::TrainProgress(bool prints, const Deck& deck)
+    : deck_(deck), prints_(prints), start_(std::chrono::steady_clock::now()), method_start_(start_) {
+  if (prints_) line_ = std::make_unique<ProgressLine>(stdout);
+}
+
+double TrainProgress::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+double TrainProgress::method_seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - method_start_).count();
+}
+
+void TrainProgress::header(const Setup& setup, const TokenSource& source) {
+  if (!prints_) return;
+  const Deck& deck = setup.deck;
+  const LlamaShape shape = llama_shape(deck.model);
+  const std::int64_t ranks = setup.communicator->size();
+  fmt::print("miniGIFT train, git {}{}\n", build_git_commit(), build_git_dirty() ? " (changed)" : "");
+  fmt::print("  ranks    {}; {} thread{} each for {}\n", setup.communicator->description(), setup.threads,
+             setup.threads == 1 ? "" : "s", linalg_backend());
+  fmt::print("  kernels  Kokkos {}.{}.{}, {}\n", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100,
+             KOKKOS_VERSION % 100, ExecutionSpace::name());
+  fmt::print("  model    {}: {} parameters, {} layers, C {}, H {} ({} kv), F {}, V {}, compute {}{}\n",
+             deck.model.name, cell_count(shape.parameter_count()), shape.layers, shape.hidden, shape.heads,
+             shape.kv_heads, shape.feed_forward, shape.vocabulary, name_of(deck.train.compute),
+             deck.model.recompute ? ", activations recomputed" : "");
+  fmt::print("  data     {}\n", source.description());
+  fmt::print("  batch    {} sequences of {} tokens per step = {} ranks x {} micro-batches x {} sequences\n",
+             deck.train.global_batch, deck.train.sequence_length, ranks,
+             deck.train.global_batch / (ranks * deck.train.micro_batch), deck.train.micro_batch);
+  for (const MethodDeck& method : deck.methods) {
+    fmt::print("  method   {:<18} {}\n", method.name,
+               describe(resolve_method(method, deck.exchange, static_cast<int>(ranks))));
+  }
+  fmt::print("  output   {}\n\n", deck.output.directory.empty()
+                                      ? "none (--out DIR keeps run.json, steps.csv, figures)"
+                                      : deck.output.directory);
+  std::fflush(stdout);
+}
+
+void TrainProgress::begin_method(const std::string& description, double initial_validation_loss) {
+  method_start_ = std::chrono::steady_clock::now();
+  const auto& method = deck_.methods[static_cast<std::size_t>(methods_begun_++)];
+  if (!prints_) return;
+  line_->message(fmt::format("method {}: {}", method.name, description));
+  line_->message(
+      "  step    loss  val loss   gnorm        lr    tok/s  | ms: step forward backward refresh  coord  "
+      "encode    "
+      "wire  decode   optim");
+  line_->message(fmt::format("{:>6} {:>7} {:>9.4f}", 0, "", initial_validation_loss));
+}
+
+void TrainProgress::step(const StepRow& row, bool last) {
+  if (!prints_) return;
+  const bool validated = std::isfinite(row.validation_loss);
+  if (last || validated || row.skipped || row.step % deck_.train.print_every == 0) {
+    line_->message(
+        fmt::format("{:>6} {:>7.4f} {:>9} {:>7} {:>9.2e} {:>8.0f}  | {:>8.1f} {} {}  {} {} {} {} {} {}",
+                    row.step, row.train_loss, validated ? fmt::format("{:.4f}", row.validation_loss) : "",
+                    row.skipped ? "skipped" : fmt::format("{:.4f}", row.gradient_norm), row.learning_rate,
+                    row.tokens_per_second, 1e3 * row.step_seconds, milliseconds(row, "forward"),
+                    milliseconds(row, "backward"), milliseconds(row, "refresh"),
+                    milliseconds(row, "coordinates"), milliseconds(row, "encode"), milliseconds(row, "wire"),
+                    milliseconds(row, "decode"), milliseconds(row, "optimizer")));
+  }
+  const double of_method = static_cast<double>(row.step) / static_cast<double>(deck_.train.steps);
+  const double fraction = (static_cast<double>(methods_begun_ - 1) + (last ? 1.0 : of_method)) /
+                          static_cast<double>(deck_.methods.size());
+  line_->update(fraction, fmt::format("{} step {}/{}, loss {:.3f}", row.method, row.step, deck_.train.steps,
+                                      row.train_loss));
+}
+
+void TrainProgress::message(const std::string& line) {
+  if (prints_) line_->message(line);
+}
+
+void TrainProgress::finish() {
+  if (prints_) line_->finish();
+}
+
+RunRecord begin_record(const Setup& setup, const TokenSource& source,
+                       const std::vector<std::string>& arguments, const std::string& started_utc) {
+  RunRecord record;
+  record.command = "train";
+  record.arguments = arguments;
+  record.started_utc = started_utc;
+  record.ranks = setup.communicator->size();
+  record.data_description = source.description();
+  record.data_hash = source.content_hash();
+  record.parameters = llama_shape(setup.deck.model).parameter_count();
+  record.environment = environment_record({setup.communicator->mpi_library(), linalg_backend()});
+  for (const std::string& text :
+       setup.communicator->gather_strings(placement_record(setup.communicator->rank()).dump())) {
+    record.placement.push_back(nlohmann::ordered_json::parse(text));
+  }
+  record.deck = setup.deck;
+  return record;
+}
+
+void fill_differences(std::vector<MethodSummary>& methods) {
+  const auto reference =
+      std::find_if(methods.begin(), methods.end(), [](const MethodSummary& m) { return m.method == "fp32"; });
+  if (reference == methods.end()) return;
+  for (MethodSummary& method : methods) {
+    method.validation_loss_difference = method.validation_loss - reference->validation_loss;
+  }
+}
+
+std::int64_t warmup_rows(std::int64_t rows) {
+  return std::min<std::int64_t>(2, rows / 2);
+}
+
+}  // namespace minigift

@@ -1,0 +1,55 @@
+#pragma once
+// Scale, quantize and dequantize one bucket.
+//
+//   amax_g = max |x|,  s_g = 2^ceil(log2(amax_g * headroom / max_finite)),  q = cast(x / s_g),  x' = s_g q
+//
+// Bytes moved per element of an FP8 bucket: 4 (amax) + 4 + 1 (cast) on the way out, 1 + 4 on the way back;
+// error feedback writes 4 more.
+
+#include "kernels/format/quantize.hpp"
+#include "kernels/view.hpp"
+#include "miniapp/exchange/bucket_plan.hpp"
+#include "miniapp/exchange/method.hpp"
+
+#include <cstdint>
+
+namespace minigift {
+
+class BucketCodec {
+ public:
+  /// `bucket` and `method` must outlive the codec.
+  BucketCodec(const Bucket& bucket, const Method& method);
+
+  /// Largest magnitude of each scale group of x (the bucket's slice of the gradient buffer) into amax().
+  /// Returns the first group with a non-finite value, or -1.
+  std::int64_t measure(const Vector<const float>& x);
+  const Vector<float>& amax() const { return amax_; }
+
+  /// scale() from amax().
+  void compute_scales();
+  const Vector<float>& scale() const { return scale_; }
+
+  /// Which tensors of the bucket (by position) leave a residual; the others are cast without one.
+  void set_error_feedback(const std::vector<bool>& has_residual);
+
+  /// codes() from x. With error feedback, residual (same offsets as x) receives x - scale * code.
+  void encode(const Vector<const float>& x, const Vector<float>& residual, PhiloxKey key,
+              QuantizeCounters& counters);
+  const Vector<std::uint8_t>& codes() const { return codes_; }
+
+  /// x <- codes * scale * factor at the tiles' places.
+  void decode(const Vector<const float>& scale, float factor, const Vector<float>& x) const;
+
+  std::int64_t bytes() const;
+
+ private:
+  const Bucket& bucket_;
+  const Method& method_;
+  Vector<float> amax_;          // (groups)
+  Vector<float> scale_;         // (groups)
+  Vector<std::uint8_t> codes_;  // native: wire_elements codes; a2a: N messages
+  Tiles plain_tiles_;           // tiles cast without residual
+  Tiles residual_tiles_;        // tiles cast with one
+};
+
+}  // namespace minigift

@@ -1,0 +1,275 @@
+#include "miniapp/exchange/codec_exchange.hpp"
+
+#include "kernels/error.hpp"
+#include "miniapp/model/slice.hpp"
+#include "miniapp/report/region_timer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace minigift {
+namespace {
+
+std::vector<TensorExtent> extents(const ParameterRegistry& registry) {
+  std::vector<TensorExtent> tensors;
+  for (const Parameter& p : registry)
+    tensors.push_back({p.name, p.rows, p.columns, p.offset});
+  return tensors;
+}
+
+/// Widths of the input sites that some considered tensor reads, 0 for the others.
+std::vector<std::int64_t> site_widths(const ParameterRegistry& registry, const LayerSelection& selection) {
+  std::vector<std::int64_t> widths(registry.input_sites().size(), 0);
+  for (int t = 0; t < registry.size(); ++t) {
+    const Parameter& p = registry[t];
+    if (p.input_site >= 0 && selection.considered(t))
+      widths[static_cast<std::size_t>(p.input_site)] = p.columns;
+  }
+  return widths;
+}
+
+std::vector<int> tensor_sites(const ParameterRegistry& registry) {
+  std::vector<int> sites;
+  for (const Parameter& p : registry)
+    sites.push_back(p.input_site);
+  return sites;
+}
+
+}  // namespace
+
+CodecExchange::CodecExchange(const Method& method, const ParameterRegistry& registry,
+                             const Vector<float>& gradients, Communicator& communicator,
+                             const ExchangeOptions& options)
+    : method_(method),
+      registry_(registry),
+      gradients_(gradients),
+      communicator_(communicator),
+      options_(options),
+      plan_(extents(registry), method, communicator.size(), options.bucket_bytes),
+      selection_(method, selection_candidates(registry)),
+      moments_(method, site_widths(registry, selection_), options.seed),
+      coordinates_(tensor_sites(registry)),
+      pending_(plan_.buckets().size(), 0),
+      guarded_(static_cast<std::size_t>(registry.size()), false) {
+  // A rank with another plan would send other bytes to the same place.
+  const auto plans = communicator.gather_strings(fmt::format("{:016x}", plan_.hash()));
+  for (std::size_t r = 1; r < plans.size(); ++r) {
+    require(plans[r] == plans[0], "method {}: rank {} has bucket plan {}, rank 0 has {}", method.name, r,
+            plans[r], plans[0]);
+  }
+  for (const Bucket& bucket : plan_.buckets()) {
+    pipelines_.push_back(std::make_unique<BucketPipeline>(
+        bucket, method_, slice(gradients, bucket.gradient_offset, bucket.gradient_size), communicator,
+        counters_));
+  }
+  apply_selection();
+}
+
+Matrix<float> CodecExchange::gradient(int tensor) const {
+  const Parameter& p = registry_[tensor];
+  return slice(gradients_, p.offset, p.rows, p.columns);
+}
+
+void CodecExchange::apply_selection() {
+  for (std::size_t b = 0; b < pipelines_.size(); ++b) {
+    std::vector<bool> has_residual;
+    for (const int tensor : plan_.buckets()[b].tensors) {
+      has_residual.push_back(
+          method_.error_feedback == ErrorFeedback::all ||
+          (method_.error_feedback == ErrorFeedback::selected && selection_.selected(tensor)));
+    }
+    pipelines_[b]->set_error_feedback(has_residual);
+  }
+}
+
+void CodecExchange::begin_step(std::int64_t step) {
+  step_ = step;
+  started_ = 0;
+  counters_ = {};
+  for (std::size_t b = 0; b < pending_.size(); ++b) {
+    pending_[b] = static_cast<int>(plan_.buckets()[b].tensors.size());
+  }
+  if (!uses_coordinates()) return;
+  refreshing_ = step % method_.refresh_period == 0;
+  // The window is the refresh step and the sketch_window - 1 steps before it.
+  const bool was_observing = observing_;
+  observing_ = (step + method_.sketch_window - 1) % method_.refresh_period < method_.sketch_window;
+  if (observing_ && !was_observing) moments_.reset();
+}
+
+void CodecExchange::observe_input(int site, const Matrix<const float>& x) {
+  if (!observing_) return;
+  const ScopedRegion region("refresh");
+  moments_.observe(site, x);
+}
+
+void CodecExchange::observe_input(int site, const Matrix<const bfloat16>& x) {
+  if (!observing_) return;
+  const ScopedRegion region("refresh");
+  moments_.observe(site, x);
+}
+
+void CodecExchange::begin_backward() {
+  deferred_ = !options_.overlap;
+  if (!refreshing_) return;
+  const ScopedRegion region("refresh");
+  moments_.all_reduce(communicator_);
+  if (!moments_.finite()) {
+    // Activations that are not finite give gradients that are not: the verdict of finish() will name them.
+    refreshing_ = false;
+    moments_.reset();
+    return;
+  }
+  coordinates_.refresh(method_, moments_);
+  moments_.reset();
+  // The automatic choice looks at all gradients before any is sent.
+  if (selection_.is_profiling()) deferred_ = true;
+}
+
+void CodecExchange::ready(int tensor) {
+  const auto bucket = static_cast<std::size_t>(plan_.bucket_of(tensor));
+  --pending_[bucket];
+  if (deferred_) return;
+  communicator_.progress();
+  // Tensors become ready in descending order, buckets therefore in plan order.
+  while (started_ < pipelines_.size() && pending_[started_] == 0)
+    start_bucket(started_++);
+}
+
+void CodecExchange::start_bucket(std::size_t index) {
+  const Bucket& bucket = plan_.buckets()[index];
+  BucketPipeline& pipeline = *pipelines_[index];
+  if (refreshing_) adopt_coordinates(bucket, pipeline);
+  if (uses_coordinates()) {
+    const ScopedRegion region("coordinates");
+    for (const int tensor : bucket.tensors)
+      coordinates_.to_communication(tensor, gradient(tensor));
+  }
+  const PhiloxKey key =
+      philox_key(options_.seed, static_cast<std::uint64_t>(step_), static_cast<std::uint32_t>(index),
+                 static_cast<std::uint32_t>(communicator_.rank()));
+  pipeline.start(key, method_.scale_sync_period > 0 && step_ % method_.scale_sync_period == 0);
+  for (std::size_t earlier = 0; earlier < index; ++earlier)
+    pipelines_[earlier]->proceed();
+}
+
+void CodecExchange::adopt_coordinates(const Bucket& bucket, BucketPipeline& pipeline) {
+  const ScopedRegion region("refresh");
+  // Gamma of the gradients that are about to be sent, over all ranks: the same verdict everywhere.
+  Vector<double> terms("minigift::gamma_terms", 2 * bucket.tensors.size());
+  const auto host = Kokkos::create_mirror_view(terms);
+  bool any = false;
+  for (std::size_t i = 0; i < bucket.tensors.size(); ++i) {
+    const int tensor = bucket.tensors[i];
+    const ColumnTransform* candidate = selection_.selected(tensor) ? coordinates_.candidate(tensor) : nullptr;
+    if (candidate == nullptr) continue;
+    const GammaTerms local = candidate->gamma_terms(gradient(tensor), coordinates_.workspace());
+    host(2 * i) = local.numerator;
+    host(2 * i + 1) = local.norm_squared;
+    any = true;
+  }
+  if (any) {
+    Kokkos::deep_copy(terms, host);
+    communicator_.all_reduce_sum(terms, Traffic::metadata).wait();
+    Kokkos::deep_copy(host, terms);
+  }
+  pipeline.fold_owner_residual();
+  for (std::size_t i = 0; i < bucket.tensors.size(); ++i) {
+    const int tensor = bucket.tensors[i];
+    const bool selected = selection_.selected(tensor);
+    // Not >=: a gamma that is not a number must not pass.
+    const bool helps = minigift::gamma(GammaTerms{host(2 * i), host(2 * i + 1)}) <= method_.guard;
+    const bool use = selected && coordinates_.candidate(tensor) != nullptr && helps;
+    guarded_[static_cast<std::size_t>(tensor)] = selected && !use;
+    if (coordinates_.is_identity(tensor) && !use) continue;
+    const Parameter& p = registry_[tensor];
+    const Vector<float> residual = pipeline.residual(p.offset - bucket.gradient_offset, p.size());
+    coordinates_.adopt(tensor, use,
+                       residual.size() > 0 ? slice(residual, 0, p.rows, p.columns) : Matrix<float>());
+  }
+}
+
+void CodecExchange::profile_selection() {
+  const ScopedRegion region("refresh");
+  std::vector<int> tensors;
+  for (int t = 0; t < registry_.size(); ++t) {
+    if (selection_.considered(t) && coordinates_.candidate(t) != nullptr) tensors.push_back(t);
+  }
+  Vector<double> terms("minigift::gamma_terms", 2 * tensors.size());
+  const auto host = Kokkos::create_mirror_view(terms);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const GammaTerms local =
+        coordinates_.candidate(tensors[i])->gamma_terms(gradient(tensors[i]), coordinates_.workspace());
+    host(2 * i) = local.numerator;
+    host(2 * i + 1) = local.norm_squared;
+  }
+  Kokkos::deep_copy(terms, host);
+  communicator_.all_reduce_sum(terms, Traffic::metadata).wait();
+  Kokkos::deep_copy(host, terms);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    selection_.report(tensors[i], GammaTerms{host(2 * i), host(2 * i + 1)});
+  }
+  selection_.choose();
+  apply_selection();
+}
+
+ExchangeResult CodecExchange::finish() {
+  if (refreshing_ && selection_.is_profiling()) profile_selection();
+  for (std::size_t b = 0; b < pipelines_.size(); ++b) {
+    require(pending_[b] == 0, "method {}: {} gradients of bucket {} were never ready", method_.name,
+            pending_[b], b);
+    if (b < started_) continue;
+    start_bucket(b);
+    pipelines_[b]->complete();
+  }
+  // With overlap the last buckets still have collectives to start: in the order of the buckets, then wait.
+  for (const auto& pipeline : pipelines_)
+    pipeline->proceed();
+  for (const auto& pipeline : pipelines_)
+    pipeline->complete();
+
+  ExchangeResult result = verdict();
+  if (result.skipped) return result;
+  for (const auto& pipeline : pipelines_) {
+    pipeline->decode();
+    pipeline->commit();
+  }
+  if (uses_coordinates()) {
+    const ScopedRegion region("coordinates");
+    for (int t = 0; t < registry_.size(); ++t)
+      coordinates_.from_communication(t, gradient(t));
+  }
+  return result;
+}
+
+ExchangeResult CodecExchange::verdict() {
+  ExchangeResult result;
+  result.counters = counters_;
+  result.selected_tensors = selection_.selected_tensors();
+  result.selected_parameters = selection_.selected_parameters();
+  result.fallback_tensors = std::count(guarded_.begin(), guarded_.end(), true);
+
+  const ScopedRegion region("wire");
+  int first_bad = -1;
+  for (const auto& pipeline : pipelines_) {
+    if (first_bad < 0) first_bad = pipeline->non_finite_tensor();
+  }
+  if (communicator_.max_over_ranks(static_cast<std::int64_t>(first_bad)) < 0) return result;
+  result.skipped = true;
+  const auto names = communicator_.gather_strings(first_bad < 0 ? std::string() : registry_[first_bad].name);
+  for (std::size_t r = 0; r < names.size(); ++r) {
+    if (names[r].empty()) continue;
+    result.reason += fmt::format("{}{} on rank {}", result.reason.empty() ? "" : ", ", names[r], r);
+  }
+  return result;
+}
+
+std::int64_t CodecExchange::memory_bytes() const {
+  std::int64_t bytes = moments_.bytes() + coordinates_.bytes();
+  for (const auto& pipeline : pipelines_)
+    bytes += pipeline->bytes();
+  return bytes;
+}
+
+}  // namespace minigift

@@ -1,0 +1,40 @@
+#include "miniapp/exchange/error_bound.hpp"
+
+#include "kernels/error.hpp"
+
+#include <cmath>
+
+namespace minigift {
+namespace {
+
+double largest_rounding(const Method& method) {
+  switch (method.format) {
+    case Format::fp32:
+      return 0x1p-24;
+    case Format::bf16:
+      return 0x1p-8;
+    case Format::e4m3:
+      return 0x1p-4;
+    case Format::e5m2:
+      return 0x1p-3;
+    case Format::int8:
+      // Without blocks the energy of a whole tensor may sit in one element: no useful bound but 1.
+      return method.granularity == Granularity::block
+                 ? std::sqrt(static_cast<double>(method.scale_block)) / 254.0
+                 : 1.0;
+  }
+  throw RuntimeError("unknown format");
+}
+
+}  // namespace
+
+double exchange_error_bound(const Method& method, int ranks) {
+  const double roundings =
+      method.reduction == Reduction::all_to_all ? 2.0 : 1.0 + 0.5 * static_cast<double>(ranks);
+  // Stochastic rounding may miss by a whole unit instead of half of one.
+  const double step = method.rounding == Rounding::stochastic ? 2.0 : 1.0;
+  const double feedback = method.error_feedback == ErrorFeedback::off ? 1.0 : 2.0;
+  return largest_rounding(method) * std::sqrt(roundings) * step * feedback;
+}
+
+}  // namespace minigift

@@ -1,0 +1,28 @@
+#include "miniapp/exchange/error_feedback.hpp"
+
+#include <utility>
+
+namespace minigift {
+
+ResidualPair::ResidualPair(std::int64_t elements)
+    : current_("minigift::residual", static_cast<std::size_t>(elements)),
+      next_("minigift::residual_next", static_cast<std::size_t>(elements)) {}
+
+void ResidualPair::commit() {
+  std::swap(current_, next_);
+}
+
+void ResidualPair::clear(std::int64_t offset, std::int64_t count) {
+  for (const auto& buffer : {current_, next_}) {
+    Kokkos::deep_copy(Kokkos::subview(buffer, Kokkos::make_pair(offset, offset + count)), 0.0f);
+  }
+}
+
+void add_residual(const Vector<float>& x, const Vector<const float>& residual, std::int64_t offset,
+                  std::int64_t count) {
+  Kokkos::parallel_for(
+      "minigift::add_residual", Range(offset, offset + count),
+      KOKKOS_LAMBDA(std::int64_t i) { x(i) += residual(i); });
+}
+
+}  // namespace minigift
