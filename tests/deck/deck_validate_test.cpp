@@ -1,0 +1,71 @@
+// Conditions between keys: the message names both keys and their values.
+
+#include "tests/deck/deck_fixture.hpp"
+
+namespace minigift {
+namespace {
+
+using test::expect_parts;
+using test::parse;
+using test::usage_error;
+
+std::string problem(const std::string& toml, std::int64_t ranks,
+                    const std::vector<std::string>& overrides = {}) {
+  return usage_error([&] { validate(parse(toml, overrides), ranks); });
+}
+
+TEST(DeckValidate, DefaultDeckIsValid) {
+  validate(parse(""), 1);
+  validate(parse(""), 2);
+}
+
+TEST(DeckValidate, Heads) {
+  expect_parts(problem("[model]\nhidden = 64\nheads = 3\n", 1),
+               {"test.toml:3:1:", "model.heads = 3", "model.hidden = 64", "divide"});
+  expect_parts(problem("[model]\nhidden = 12\nheads = 4\n", 1), {"hidden/heads = 3", "even"});
+  expect_parts(problem("[model]\nheads = 4\nkv_heads = 3\n", 1), {"model.kv_heads = 3", "model.heads = 4"});
+}
+
+TEST(DeckValidate, Batches) {
+  const std::string deck = "[train]\nglobal_batch = 8\nmicro_batch = 4\n";
+  validate(parse(deck), 2);
+  expect_parts(problem(deck, 3), {"train.global_batch = 8", "train.micro_batch = 4", "3 ranks"});
+  expect_parts(problem(deck, 4), {"4 ranks"});
+  expect_parts(problem(deck, 1, {"train.micro_batch=3"}), {"--set train.micro_batch=3", "1 rank"});
+  // 2^62 * 4 ranks would overflow.
+  expect_parts(problem("[train]\nglobal_batch = 4611686018427387904\nmicro_batch = 4611686018427387904\n", 4),
+               {"4 ranks"});
+}
+
+TEST(DeckValidate, DataAndVocabulary) {
+  expect_parts(problem("[data]\nsource = \"text\"\n", 1),
+               {"test.toml:2:1:", "data.source", "data.path = \"\""});
+  expect_parts(problem("[model]\nvocabulary = 200\n[data]\nsource = \"text\"\npath = \"x\"\n", 1),
+               {"model.vocabulary = 200", "at least 256"});
+  expect_parts(problem("[data]\nsynthetic_vocabulary = 300\n", 1),
+               {"data.synthetic_vocabulary = 300", "model.vocabulary = 256"});
+}
+
+TEST(DeckValidate, Schedule) {
+  expect_parts(problem("[train]\nlearning_rate = 1e-5\n", 1), {"train.minimum_learning_rate", "1e-05"});
+  validate(parse("[train]\nlearning_rate = 1e-5\nschedule = \"constant\"\n"), 1);
+  expect_parts(problem("[train]\nsteps = 5\nwarmup_steps = 6\n", 1),
+               {"train.warmup_steps = 6", "train.steps = 5"});
+}
+
+TEST(DeckValidate, Methods) {
+  const std::string gift = "[exchange]\nmethods = [\"gift\"]\n[exchange.gift]\n";
+  expect_parts(problem(gift + "format = \"int8\"\n", 1),
+               {"exchange.gift.format = \"int8\"", "exchange.gift.reduction = \"native\"", "a2a"});
+  validate(parse(gift + "format = \"int8\"\nreduction = \"a2a\"\n"), 1);
+  expect_parts(problem(gift + "scale = \"carried\"\n", 1), {"exchange.gift.scale", "a2a"});
+  expect_parts(problem(gift + "scale = \"local\"\n", 1), {"exchange.gift.allow_divergence = false"});
+  validate(parse(gift + "scale = \"local\"\nallow_divergence = true\n"), 1);
+  expect_parts(problem(gift + "rank = 193\n", 1), {"exchange.gift.rank = 193", "model.feed_forward = 192"});
+  expect_parts(problem(gift + "layers = [\"auto\", \"*.q_proj.weight\"]\n", 1),
+               {"exchange.gift.layers", "alone"});
+  expect_parts(problem(gift + "layers = []\n", 1), {"exchange.gift.layers", "nothing"});
+}
+
+}  // namespace
+}  // namespace minigift
