@@ -1,6 +1,6 @@
 # Everything that is found, and the one repair that is needed.
 #
-# Sets imported targets only:  Minigift::kokkos  MPI::MPI_CXX  Minigift::lapack  (DNNL::dnnl)  fmt::fmt
+# Sets imported targets only:  Minigift::kokkos  MPI::MPI_CXX  Minigift::lapack  (Minigift::onednn)  fmt::fmt
 #                              Minigift::toml  Minigift::json  Minigift::cli  ZLIB::ZLIB  GTest::gtest  benchmark::benchmark
 
 find_package(Threads REQUIRED)
@@ -46,11 +46,17 @@ endif()
 target_link_libraries(Minigift::lapack INTERFACE ${MINIGIFT_BLAS_LIBRARIES})
 
 # --- oneDNN, where found -----------------------------------------------------------------------------------------
+# By header and library: Debian's package configuration demands OpenCL's development files, which the CPU engine that we
+# use does not need.
 set(MINIGIFT_HAVE_ONEDNN OFF)
 if(MINIGIFT_ENABLE_ONEDNN)
-  find_package(dnnl CONFIG QUIET)
-  if(TARGET DNNL::dnnl)
+  find_path(MINIGIFT_ONEDNN_INCLUDE oneapi/dnnl/dnnl.hpp)
+  find_library(MINIGIFT_ONEDNN_LIBRARY NAMES dnnl)
+  if(MINIGIFT_ONEDNN_INCLUDE AND MINIGIFT_ONEDNN_LIBRARY)
     set(MINIGIFT_HAVE_ONEDNN ON)
+    add_library(Minigift::onednn INTERFACE IMPORTED)
+    target_include_directories(Minigift::onednn SYSTEM INTERFACE "${MINIGIFT_ONEDNN_INCLUDE}")
+    target_link_libraries(Minigift::onednn INTERFACE "${MINIGIFT_ONEDNN_LIBRARY}")
   endif()
 endif()
 message(STATUS "oneDNN: ${MINIGIFT_HAVE_ONEDNN}")
