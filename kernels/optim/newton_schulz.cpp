@@ -1,0 +1,158 @@
+#include "kernels/optim/newton_schulz.hpp"
+
+#include "kernels/error.hpp"
+#include "kernels/format/quantize.hpp"
+#include "kernels/linalg/gemm.hpp"
+#include "kernels/linalg/reductions.hpp"
+#include "kernels/linalg/workspace.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace minigift {
+namespace {
+
+/// to (p, q) = factor * from, or its transpose where from is (q, p).
+template <class S>
+void copy_scaled(const Matrix<const S>& from, S factor, bool transposed, const Matrix<S>& to) {
+  const std::int64_t p = extent(to, 0), q = extent(to, 1);
+  if (!transposed) {
+    const Vector<const S> source = elements(from);
+    const Vector<S> target = elements(to);
+    Kokkos::parallel_for(
+        "minigift::copy_scaled", Range(0, p * q),
+        KOKKOS_LAMBDA(const std::int64_t i) { target(i) = factor * source(i); });
+    return;
+  }
+  // In tiles, so that both sides are read and written by whole cache lines.
+  constexpr std::int64_t tile = 32;
+  const std::int64_t tile_rows = (p + tile - 1) / tile, tile_columns = (q + tile - 1) / tile;
+  Kokkos::parallel_for(
+      "minigift::transpose_scaled", Range(0, tile_rows * tile_columns),
+      KOKKOS_LAMBDA(const std::int64_t index) {
+        const std::int64_t first_row = index / tile_columns * tile,
+                           first_column = index % tile_columns * tile;
+        const std::int64_t last_row = first_row + tile < p ? first_row + tile : p;
+        const std::int64_t last_column = first_column + tile < q ? first_column + tile : q;
+        for (std::int64_t i = first_row; i < last_row; ++i)
+          for (std::int64_t j = first_column; j < last_column; ++j)
+            to(i, j) = factor * from(j, i);
+      });
+}
+
+/// polynomial = a I + b gram + c gram^2, from polynomial = c gram^2.
+template <class S>
+void complete_polynomial(S a, S b, const Matrix<const S>& gram, const Matrix<S>& polynomial) {
+  const std::int64_t p = extent(gram, 0);
+  Kokkos::parallel_for(
+      "minigift::newton_schulz_polynomial", Range(0, p), KOKKOS_LAMBDA(const std::int64_t i) {
+        for (std::int64_t j = 0; j < p; ++j)
+          polynomial(i, j) += b * gram(i, j);
+        polynomial(i, i) += a;
+      });
+}
+
+/// The buffers of one iteration, carved from the workspace.
+template <class S>
+struct Buffers {
+  Matrix<S> x, next;           // (p, q)
+  Matrix<S> gram, polynomial;  // (p, p)
+};
+
+/// next = (a I + b S + c S^2) x with S = x x^T: three products.
+template <class S>
+void full_step(const Coefficients<S>& step, const Buffers<S>& buffers) {
+  const auto [a, b, c] = step;
+  gemm<S, S>(Transpose::no, Transpose::yes, S(1), buffers.x, buffers.x, S(0), buffers.gram);
+  gemm<S, S>(Transpose::no, Transpose::no, c, buffers.gram, buffers.gram, S(0), buffers.polynomial);
+  complete_polynomial<S>(a, b, buffers.gram, buffers.polynomial);
+  gemm<S, S>(Transpose::no, Transpose::no, S(1), buffers.polynomial, buffers.x, S(0), buffers.next);
+}
+
+Matrix<bfloat16> narrowed(const Matrix<float>& wide, const Vector<bfloat16>& storage, std::int64_t offset) {
+  const Matrix<bfloat16> narrow = matrix_slice(storage, offset, extent(wide, 0), extent(wide, 1));
+  convert_to_bfloat16(elements(wide), elements(narrow));
+  return narrow;
+}
+
+/// The same with every factor rounded to bfloat16.
+void bfloat16_step(const Coefficients<float>& step, const Buffers<float>& buffers,
+                   const Vector<bfloat16>& storage) {
+  const auto [a, b, c] = step;
+  const std::int64_t count = size(elements(buffers.x));
+  const Matrix<bfloat16> x = narrowed(buffers.x, storage, 0);
+  gemm<bfloat16, float>(Transpose::no, Transpose::yes, 1.0f, x, x, 0.0f, buffers.gram);
+  const Matrix<bfloat16> gram = narrowed(buffers.gram, storage, count);
+  gemm<bfloat16, float>(Transpose::no, Transpose::no, c, gram, gram, 0.0f, buffers.polynomial);
+  complete_polynomial<float>(a, b, buffers.gram, buffers.polynomial);
+  const Matrix<bfloat16> polynomial = narrowed(buffers.polynomial, storage, count);
+  gemm<bfloat16, float>(Transpose::no, Transpose::no, 1.0f, polynomial, x, 0.0f, buffers.next);
+}
+
+std::vector<Coefficients<float>> cycled(const std::vector<Coefficients<float>>& triples, int steps) {
+  require(steps >= 0, "Newton-Schulz: {} steps", steps);
+  std::vector<Coefficients<float>> all;
+  for (int step = 0; step < steps; ++step)
+    all.push_back(triples[static_cast<std::size_t>(step) % triples.size()]);
+  return all;
+}
+
+}  // namespace
+
+std::vector<Coefficients<float>> simple_coefficients(int steps) {
+  return cycled({{3.4445f, -4.7750f, 2.0315f}}, steps);
+}
+
+std::vector<Coefficients<float>> quintic_coefficients(int steps) {
+  return cycled({{4.0848f, -6.8946f, 2.9270f},
+                 {3.9505f, -6.3029f, 2.6377f},
+                 {3.7418f, -5.5913f, 2.3037f},
+                 {2.8769f, -3.1427f, 1.2046f},
+                 {2.8366f, -3.0525f, 1.2012f}},
+                steps);
+}
+
+double newton_schulz_flop(std::int64_t m, std::int64_t n, std::int64_t steps) {
+  const auto p = static_cast<double>(std::min(m, n)), q = static_cast<double>(std::max(m, n));
+  return static_cast<double>(steps) * (4 * p * p * q + 2 * p * p * p);
+}
+
+template <class S>
+void newton_schulz(const Matrix<S>& b, const std::vector<Coefficients<S>>& coefficients, S epsilon,
+                   NewtonSchulzWorkspace<S>& workspace, Products products) {
+  const bool narrow = products == Products::bfloat16;
+  require(!narrow || std::is_same_v<S, float>, "Newton-Schulz: bfloat16 products need float matrices");
+  const std::int64_t m = extent(b, 0), n = extent(b, 1), p = std::min(m, n), q = std::max(m, n);
+  if (p == 0) return;
+  reserve(workspace.elements, 2 * p * q + 2 * p * p);
+  if (narrow) reserve(workspace.narrow, p * q + p * p);
+  Buffers<S> buffers{matrix_slice(workspace.elements, 0, p, q), matrix_slice(workspace.elements, p * q, p, q),
+                     matrix_slice(workspace.elements, 2 * p * q, p, p),
+                     matrix_slice(workspace.elements, 2 * p * q + p * p, p, p)};
+  const bool transposed = m > n;
+  const double norm = std::sqrt(sum_of_squares<S>(elements(b))) + static_cast<double>(epsilon);
+  copy_scaled<S>(b, static_cast<S>(norm > 0 ? 1 / norm : 0), transposed, buffers.x);
+  for (const Coefficients<S>& step : coefficients) {
+    if constexpr (std::is_same_v<S, float>) {
+      if (narrow) {
+        bfloat16_step(step, buffers, workspace.narrow);
+      } else {
+        full_step(step, buffers);
+      }
+    } else {
+      full_step(step, buffers);
+    }
+    std::swap(buffers.x, buffers.next);
+  }
+  copy_scaled<S>(buffers.x, S(1), transposed, b);
+}
+
+#define MINIGIFT_INSTANTIATE(S)                                                            \
+  template void newton_schulz<S>(const Matrix<S>&, const std::vector<Coefficients<S>>&, S, \
+                                 NewtonSchulzWorkspace<S>&, Products);
+MINIGIFT_INSTANTIATE(float)
+MINIGIFT_INSTANTIATE(double)
+#undef MINIGIFT_INSTANTIATE
+
+}  // namespace minigift
