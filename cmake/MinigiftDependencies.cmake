@@ -6,11 +6,20 @@
 find_package(Threads REQUIRED)
 
 # --- Kokkos 3.4 ... 5.x ------------------------------------------------------------------------------------------
-# Debian 12's libtrilinos-kokkos-dev (3.4.01, Serial) exports library targets under Trilinos names whose include
-# folder is missing, and no Kokkos::kokkos target. Newer Kokkos exports a complete Kokkos::kokkos.
+# Debian 12's libtrilinos-kokkos-dev (3.4.01, Serial) exports Kokkos::kokkos with an include folder that does not exist
+# and without its core library's dependencies; both are repaired on a target of our own. Newer Kokkos needs nothing.
 find_package(Kokkos REQUIRED)
 add_library(Minigift::kokkos INTERFACE IMPORTED)
+set(kokkos_include_exists TRUE)
 if(TARGET Kokkos::kokkos)
+  get_target_property(kokkos_include Kokkos::kokkos INTERFACE_INCLUDE_DIRECTORIES)
+  foreach(folder IN LISTS kokkos_include)
+    if(IS_ABSOLUTE "${folder}" AND NOT EXISTS "${folder}")
+      set(kokkos_include_exists FALSE)
+    endif()
+  endforeach()
+endif()
+if(TARGET Kokkos::kokkos AND kokkos_include_exists)
   target_link_libraries(Minigift::kokkos INTERFACE Kokkos::kokkos)
 else()
   find_path(MINIGIFT_KOKKOS_INCLUDE Kokkos_Core.hpp
