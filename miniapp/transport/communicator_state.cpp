@@ -44,8 +44,8 @@ OwnedCommunicator::~OwnedCommunicator() {
   if (std::uncaught_exceptions() == exceptions_) MPI_Comm_free(&communicator_);
 }
 
-CommunicatorState::CommunicatorState(const CommunicatorOptions& wanted)
-    : options(checked(wanted)), node(find_node_topology(data_.get())) {
+CommunicatorState::CommunicatorState(const CommunicatorOptions& wanted) : options(checked(wanted)) {
+  node = find_node_topology(data_.get());
   channel_.communicator = data_.get();
   check_mpi(MPI_Comm_rank(channel_.communicator, &channel_.rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(channel_.communicator, &channel_.size), "MPI_Comm_size");
