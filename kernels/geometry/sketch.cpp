@@ -8,6 +8,8 @@
 #include "kernels/linalg/reductions.hpp"
 #include "kernels/linalg/workspace.hpp"
 
+#include <cmath>
+
 namespace minigift {
 namespace {
 
@@ -41,6 +43,19 @@ void add_products(const Matrix<const bfloat16>& x, const Matrix<const float>& om
   gemm<bfloat16, float>(Transpose::yes, Transpose::no, 1.0f, x, narrow_projection, 1.0f, sketch.y);
 }
 
+/// The columns of a (d, k), which is overwritten, orthonormalised and rounded to bfloat16.
+Matrix<float> orthonormal_bfloat16(const Matrix<double>& a) {
+  const std::int64_t k = extent(a, 1);
+  thin_qr(a, Matrix<double>("minigift::sketch_r", a.extent(1), a.extent(1)));
+  const Matrix<float> omega("minigift::sketch_omega", a.extent(0), a.extent(1));
+  Kokkos::parallel_for(
+      "minigift::sketch_omega", Range(0, extent(a, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
+        for (std::int64_t j = 0; j < k; ++j)
+          omega(i, j) = to_float(to_bfloat16(static_cast<float>(a(i, j))));
+      });
+  return omega;
+}
+
 }  // namespace
 
 Sketch make_sketch(std::int64_t d, std::int64_t k) {
@@ -64,14 +79,24 @@ Matrix<float> sketch_test_matrix(std::int64_t d, std::int64_t k, std::uint64_t s
         for (std::int64_t j = 0; j < k; ++j)
           gaussian(i, j) = philox_normal(key, i * k + j);
       });
-  thin_qr(gaussian, Matrix<double>("minigift::sketch_r", columns, columns));
-  const Matrix<float> omega("minigift::sketch_omega", rows, columns);
+  return orthonormal_bfloat16(gaussian);
+}
+
+Matrix<float> sketch_warm_test_matrix(const Sketch& sketch, const Matrix<const float>& omega) {
+  check_shapes(extent(omega, 0), omega, sketch);
+  const Vector<const float> y = elements(sketch.y);
+  const double norm = std::sqrt(sum_of_squares<float>(y));
+  require(std::isfinite(norm), "warm test matrix of shape ({}, {}): the sketch is not finite",
+          extent(omega, 0), extent(omega, 1));
+  const Matrix<double> range("minigift::sketch_range", omega.extent(0), omega.extent(1));
+  const Vector<double> values = elements(range);
+  const Vector<const float> old = elements(omega);
+  const double factor = norm > 0 ? 1 / norm : 0;
   Kokkos::parallel_for(
-      "minigift::sketch_omega", Range(0, d), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < k; ++j)
-          omega(i, j) = to_float(to_bfloat16(static_cast<float>(gaussian(i, j))));
+      "minigift::sketch_range", Range(0, size(values)), KOKKOS_LAMBDA(const std::int64_t i) {
+        values(i) = norm > 0 ? factor * static_cast<double>(y(i)) : static_cast<double>(old(i));
       });
-  return omega;
+  return orthonormal_bfloat16(range);
 }
 
 template <class In>

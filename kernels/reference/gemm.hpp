@@ -1,11 +1,12 @@
 #pragma once
-// Serial oracle for gemm: plain loops in double, and the sum of magnitudes that bounds the rounding of any order.
+// Serial oracle for gemm: plain loops in double, and the sum of magnitudes that bounds the rounding of any
+// order.
+
+#include "kernels/linalg/gemm.hpp"
 
 #include <cmath>
 #include <cstdint>
 #include <vector>
-
-#include "kernels/linalg/gemm.hpp"
 
 namespace minigift::reference {
 
@@ -15,9 +16,9 @@ struct Product {
 };
 
 /// a and b are row-major as stored, before op; c is (m, n).
-inline Product gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                    double alpha, const std::vector<double>& a, const std::vector<double>& b, double beta,
-                    const std::vector<double>& c) {
+inline Product gemm(Transpose transpose_a, Transpose transpose_b, std::int64_t m, std::int64_t n,
+                    std::int64_t k, double alpha, const std::vector<double>& a, const std::vector<double>& b,
+                    double beta, const std::vector<double>& c) {
   const auto at = [](const std::vector<double>& values, std::int64_t index) {
     return values[static_cast<std::size_t>(index)];
   };
