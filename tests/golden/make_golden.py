@@ -153,7 +153,7 @@ def single(x):
 
 
 BETA1, BETA2, ADAM_EPSILON, WEIGHT_DECAY = single(0.9), single(0.95), single(1e-8), single(0.1)
-MOMENTUM, MUON_EPSILON = single(0.95), single(1e-7)
+MOMENTUM, MUON_EPSILON, MUON_SCALE = single(0.95), single(1e-7), single(0.2)
 COEFFICIENTS = (single(3.4445), single(-4.7750), single(2.0315))
 
 
@@ -191,7 +191,7 @@ class Muon:
             x = a * x + (b * s + c * s @ s) @ x
         if rows > columns:
             x = x.T
-        scale = 0.2 * math.sqrt(max(rows, columns))
+        scale = MUON_SCALE * math.sqrt(max(rows, columns))
         return weight * (1 - LEARNING_RATE * WEIGHT_DECAY) - LEARNING_RATE * scale * x
 
 

@@ -4,7 +4,9 @@
 #include "miniapp/model/parameter_registry.hpp"
 #include "miniapp/model/shape.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <toml++/toml.h>
 
 #include <cmath>
 #include <set>
@@ -32,12 +34,27 @@ struct Named {
 // Counts worked out by hand from L(4h^2 + 3hf + 2h) + h + 2Vh.
 const Named models[] = {
     {"llama-test", shape(64, 2, 4, 192, 256), 139584},
+    {"llama-4m", shape(256, 5, 4, 704, 256), 4147968},
     {"llama-16m", shape(384, 9, 6, 1024, 256), 16129152},
+    {"llama-60m", shape(640, 12, 10, 1728, 256), 59817600},
     {"llama-300m", shape(1024, 16, 16, 2688, 50304), 302285824},
     {"llama-600m", shape(1280, 24, 20, 3392, 50304), 598734080},
-    {"llama-300m-deep", shape(1024, 24, 16, 2688, 50304), 401916928},
-    {"llama-600m-wide", shape(1536, 16, 16, 4096, 50304), 607569408},
 };
+
+TEST(ParameterRegistry, InputDecksHoldTheNamedShapes) {
+  for (const Named& model : models) {
+    const std::string file = fmt::format("{}/{}.toml", MINIGIFT_MODEL_DECKS, model.name);
+    const toml::table deck = toml::parse_file(file);
+    const auto value = [&](const char* key) { return deck["model"][key].value<std::int64_t>().value_or(-1); };
+    EXPECT_EQ(deck["model"]["name"].value_or(std::string()), model.name);
+    EXPECT_EQ(value("layers"), model.shape.layers) << file;
+    EXPECT_EQ(value("hidden"), model.shape.hidden) << file;
+    EXPECT_EQ(value("heads"), model.shape.heads) << file;
+    EXPECT_EQ(value("kv_heads"), model.shape.kv_heads) << file;
+    EXPECT_EQ(value("feed_forward"), model.shape.feed_forward) << file;
+    EXPECT_EQ(value("vocabulary"), model.shape.vocabulary) << file;
+  }
+}
 
 TEST(ParameterRegistry, CountsAreExact) {
   for (const Named& model : models) {
