@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 
 #ifdef MINIGIFT_HAVE_ONEDNN
-#include <dnnl.hpp>
+#include <oneapi/dnnl/dnnl.hpp>
 #endif
 
 #include "kernels/error.hpp"

@@ -11,10 +11,9 @@
 #include "kernels/bit_cast.hpp"
 #include "kernels/error.hpp"
 
-#include <dnnl.hpp>
-
 #include <cstddef>
 #include <cstring>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <unordered_map>
 
@@ -64,6 +63,26 @@ struct Bfloat16Products {
   std::unordered_map<PrimitiveKey, Bfloat16Product, PrimitiveKeyHash> made;
 };
 
+/// oneDNN 3 dropped the operation descriptor and the constant output scale of oneDNN 2.
+dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const dnnl::memory::desc& a,
+                                      const dnnl::memory::desc& b, const dnnl::memory::desc& c, float alpha,
+                                      float beta) {
+  dnnl::primitive_attr attributes;
+  dnnl::post_ops after;
+#if DNNL_VERSION_MAJOR >= 3
+  if (alpha != 1.0f) after.append_eltwise(dnnl::algorithm::eltwise_linear, alpha, 0.0f);
+#else
+  if (alpha != 1.0f) attributes.set_output_scales(0, {alpha});
+#endif
+  if (beta != 0.0f) after.append_sum(beta);
+  attributes.set_post_ops(after);
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, a, b, c, attributes};
+#else
+  return {dnnl::matmul::desc(a, b, c), attributes, engine};
+#endif
+}
+
 Bfloat16Product make_product(const dnnl::engine& engine, const PrimitiveKey& key) {
   using dnnl::memory;
   const ProductShape& shape = key.shape;
@@ -72,14 +91,7 @@ Bfloat16Product make_product(const dnnl::engine& engine, const PrimitiveKey& key
   const memory::desc a({shape.m, shape.k}, memory::data_type::bf16, strides_a);
   const memory::desc b({shape.k, shape.n}, memory::data_type::bf16, strides_b);
   const memory::desc c({shape.m, shape.n}, memory::data_type::f32, memory::dims{shape.n, 1});
-  dnnl::primitive_attr attributes;
-  if (key.alpha != 1.0f) attributes.set_output_scales(0, {key.alpha});
-  if (key.beta != 0.0f) {
-    dnnl::post_ops accumulate;
-    accumulate.append_sum(key.beta);
-    attributes.set_post_ops(accumulate);
-  }
-  const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), attributes, engine);
+  const dnnl::matmul::primitive_desc description = describe(engine, a, b, c, key.alpha, key.beta);
   return {dnnl::matmul(description), memory(a, engine, nullptr), memory(b, engine, nullptr),
           memory(c, engine, nullptr), description.impl_info_str()};
 }
@@ -119,9 +131,9 @@ void onednn_product(const ProductShape& shape, float alpha, const bfloat16* a, c
     Bfloat16Products& products = bfloat16_products();
     Bfloat16Product& product = find_product(products, {shape, alpha, beta});
     // oneDNN takes inputs through the same handle type as outputs; it does not write to them.
-    product.a.set_data_handle(const_cast<bfloat16*>(a), products.stream);
-    product.b.set_data_handle(const_cast<bfloat16*>(b), products.stream);
-    product.c.set_data_handle(c, products.stream);
+    product.a.set_data_handle(const_cast<bfloat16*>(a));
+    product.b.set_data_handle(const_cast<bfloat16*>(b));
+    product.c.set_data_handle(c);
     product.primitive.execute(
         products.stream,
         {{DNNL_ARG_SRC, product.a}, {DNNL_ARG_WEIGHTS, product.b}, {DNNL_ARG_DST, product.c}});
