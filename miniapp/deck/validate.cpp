@@ -26,12 +26,15 @@ class Checker {
   }
 
  private:
+  /// Where the two keys were set: "FILE:1:1, --set ...: ", or "deck: " when both are defaults.
   std::string where(const std::string& first, const std::string& second) const {
+    std::string places;
     for (const std::string& key : {first, second}) {
       const auto origin = deck_.origins.find(key);
-      if (origin != deck_.origins.end()) return origin->second + ": ";
+      if (origin == deck_.origins.end() || (key == second && first == second && !places.empty())) continue;
+      places += (places.empty() ? std::string() : std::string(", ")) + origin->second;
     }
-    return "deck: ";
+    return places.empty() ? "deck: " : places + ": ";
   }
   std::string shown(const std::string& key) const {
     for (const DeckValue& value : values_) {

@@ -12,7 +12,7 @@ enum class Align { left, right };
 
 struct TableColumn {
   std::string title;
-  std::string unit;  ///< "" for none
+  std::string unit = {};  ///< empty for none
   Align align = Align::right;
 };
 

@@ -73,7 +73,9 @@ TEST(Batch, TargetsAreTheNextTokensAndTrainingStaysInItsPart) {
     sampler.train(step, 0, 2, batch.tokens, batch.targets);
     for (std::size_t i = 0; i < batch.tokens.size(); ++i) {
       ASSERT_EQ(batch.targets[i], batch.tokens[i] + 1);
-      if (i % 32 != 0) ASSERT_EQ(batch.tokens[i], batch.tokens[i - 1] + 1);
+      if (i % 32 != 0) {
+        ASSERT_EQ(batch.tokens[i], batch.tokens[i - 1] + 1);
+      }
       largest = std::max(largest, batch.targets[i]);
       smallest = std::min(smallest, batch.tokens[i]);
     }

@@ -83,7 +83,9 @@ TEST(DeckPrint, HashAndDifferenceSeeEveryKey) {
       try {
         const std::string toml = to_toml(deck);
         const Deck candidate = parse_deck(toml, "e.toml", {value.key + "=" + text}, built_in_methods());
-        if (first_difference(deck, candidate)) other = candidate;
+        if (!first_difference(deck, candidate)) continue;
+        other = candidate;
+        break;
       } catch (const UsageError&) {
         // not a value of this key
       }

@@ -97,7 +97,9 @@ void check(const Json& schema, const Json& value, const Json& root, const std::s
     }
     EXPECT_TRUE(fits) << where << " is " << value.dump() << ", not " << types.dump();
   }
-  if (schema.contains("const")) EXPECT_EQ(value, schema["const"]) << where;
+  if (schema.contains("const")) {
+    EXPECT_EQ(value, schema["const"]) << where;
+  }
   if (schema.contains("enum")) {
     EXPECT_NE(std::find(schema["enum"].begin(), schema["enum"].end(), value), schema["enum"].end()) << where;
   }
