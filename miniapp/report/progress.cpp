@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unistd.h>
 
 namespace minigift {
@@ -32,8 +33,8 @@ void ProgressLine::update(double fraction, const std::string& text) {
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const double done = std::clamp(fraction, 0.0, 1.0);
   const std::string left = done > 0 ? cell_duration(elapsed * (1 - done) / done) : "unknown";
-  const std::string line = fmt::format("{:3.0f} %  {}  elapsed {}  left {}", std::max(0.0, 100 * done - 0.5),
-                                       text, cell_duration(elapsed), left);
+  const std::string line = fmt::format("{:3.0f} %  {}  elapsed {}  left {}", std::floor(100 * done), text,
+                                       cell_duration(elapsed), left);
   if (!terminal_) {
     fmt::print(stream_, "{}\n", line);
   } else {

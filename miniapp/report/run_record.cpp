@@ -70,8 +70,8 @@ std::string verify_text(const std::vector<VerifyLine>& lines) {
 }
 
 bool valid(const std::vector<VerifyLine>& lines) {
-  return std::all_of(lines.begin(), lines.end(),
-                     [](const VerifyLine& l) { return l.verdict == Verdict::pass; });
+  return !lines.empty() && std::all_of(lines.begin(), lines.end(),
+                                       [](const VerifyLine& l) { return l.verdict == Verdict::pass; });
 }
 
 Json to_json(const RunRecord& record) {
@@ -104,7 +104,9 @@ Json to_json(const RunRecord& record) {
 }
 
 void write_run_json(const std::string& directory, const RunRecord& record) {
-  write_new_file((std::filesystem::path(directory) / "run.json").string(), to_json(record).dump(2) + "\n");
+  // File names and arguments need not be UTF-8; a stray byte becomes U+FFFD instead of losing the result.
+  const std::string text = to_json(record).dump(2, ' ', false, Json::error_handler_t::replace);
+  write_new_file((std::filesystem::path(directory) / "run.json").string(), text + "\n");
 }
 
 }  // namespace minigift

@@ -68,7 +68,7 @@ TEST(Batch, TargetsAreTheNextTokensAndTrainingStaysInItsPart) {
   const BatchSampler sampler(source, 1, 32, 3);
   std::int32_t largest = 0;
   std::int32_t smallest = 1000;
-  for (std::int64_t step = 0; step < 500; ++step) {
+  for (std::int64_t step = 0; step < 5000; ++step) {
     Batch batch(2, 32);
     sampler.train(step, 0, 2, batch.tokens, batch.targets);
     for (std::size_t i = 0; i < batch.tokens.size(); ++i) {

@@ -21,7 +21,7 @@ TEST(DeckValidate, DefaultDeckIsValid) {
 
 TEST(DeckValidate, Heads) {
   expect_parts(problem("[model]\nhidden = 64\nheads = 3\n", 1),
-               {"test.toml:3:1:", "model.heads = 3", "model.hidden = 64", "divide"});
+               {"test.toml:3:1, test.toml:2:1: ", "model.heads = 3", "model.hidden = 64", "divide"});
   expect_parts(problem("[model]\nhidden = 12\nheads = 4\n", 1), {"hidden/heads = 3", "even"});
   expect_parts(problem("[model]\nheads = 4\nkv_heads = 3\n", 1), {"model.kv_heads = 3", "model.heads = 4"});
 }
