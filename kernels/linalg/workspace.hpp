@@ -1,6 +1,7 @@
 #pragma once
 // Memory that a caller keeps between calls, so that a step allocates nothing once it has run.
 
+#include "kernels/slice.hpp"
 #include "kernels/view.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -14,14 +15,6 @@ void reserve(Vector<T>& buffer, std::int64_t count) {
   buffer = Vector<T>();  // free before allocating
   buffer = Vector<T>(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::workspace"),
                      static_cast<std::size_t>(count));
-}
-
-/// `count` elements of a vector from `offset`, without ownership.
-template <class T>
-Vector<T> slice(const Vector<T>& buffer, std::int64_t offset, std::int64_t count) {
-  const auto part = Kokkos::subview(
-      buffer, Kokkos::make_pair(static_cast<std::size_t>(offset), static_cast<std::size_t>(offset + count)));
-  return Vector<T>(part.data(), part.extent(0));
 }
 
 /// The elements from `offset` as a contiguous matrix, without ownership.

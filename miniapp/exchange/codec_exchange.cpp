@@ -1,7 +1,7 @@
 #include "miniapp/exchange/codec_exchange.hpp"
 
 #include "kernels/error.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 #include "miniapp/report/region_timer.hpp"
 
 #include <fmt/format.h>

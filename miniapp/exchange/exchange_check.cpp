@@ -1,7 +1,7 @@
 #include "miniapp/exchange/exchange_check.hpp"
 
 #include "kernels/format/hash.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 #include "miniapp/report/region_timer.hpp"
 
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #include "kernels/nn/embedding.hpp"
 #include "kernels/nn/rms_norm.hpp"
 #include "miniapp/model/head.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 
 namespace minigift {
 

@@ -4,7 +4,7 @@
 #include "kernels/nn/cross_entropy.hpp"
 #include "kernels/nn/linear.hpp"
 #include "miniapp/model/region.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "miniapp/model/initialise.hpp"
 
 #include "kernels/format/philox.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 
 #include <cmath>
 #include <limits>

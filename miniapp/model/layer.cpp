@@ -5,7 +5,7 @@
 #include "kernels/nn/rms_norm.hpp"
 #include "kernels/nn/swiglu.hpp"
 #include "miniapp/model/region.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 
 namespace minigift {
 

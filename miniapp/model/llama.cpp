@@ -3,7 +3,7 @@
 #include "kernels/error.hpp"
 #include "miniapp/model/graph.hpp"
 #include "miniapp/model/initialise.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 
 #include <utility>
 

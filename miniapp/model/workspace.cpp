@@ -2,7 +2,7 @@
 
 #include "kernels/format/bfloat16.hpp"
 #include "kernels/format/quantize.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 
 #include <algorithm>
 #include <string>

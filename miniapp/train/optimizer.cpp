@@ -1,6 +1,6 @@
 #include "miniapp/train/optimizer.hpp"
 
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 
 #include <cmath>
 

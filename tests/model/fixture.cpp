@@ -1,7 +1,7 @@
 #include "tests/model/fixture.hpp"
 
 #include "kernels/format/bfloat16.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 
 #include <cmath>
 

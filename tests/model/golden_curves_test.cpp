@@ -2,7 +2,7 @@
 
 #include "kernels/optim/adamw.hpp"
 #include "kernels/optim/muon.hpp"
-#include "miniapp/model/slice.hpp"
+#include "kernels/slice.hpp"
 #include "tests/model/golden.hpp"
 
 #include <gtest/gtest.h>
