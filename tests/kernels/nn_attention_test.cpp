@@ -138,7 +138,7 @@ TEST(AttentionSoftmax, ProbabilitiesSumToOne) {
   }
 }
 
-TEST(AttentionNonFinite, ReachesItsRowAndIsNotHidden) {
+TEST(AttentionNonFinite, IsNeitherHiddenNorSpreadToEarlierTokens) {
   const AttentionShape shape{1, 100, 1, 1, 32};
   const float bad[] = {std::nanf(""), std::numeric_limits<float>::infinity()};
   for (const float value : bad) {
@@ -152,10 +152,11 @@ TEST(AttentionNonFinite, ReachesItsRowAndIsNotHidden) {
                         to_matrix(values, shape.T, shape.D));
       data.forward();
       const auto out = values_of(data.out);
-      bool finite = true;
-      for (std::int64_t d = 0; d < shape.D; ++d)
-        finite = finite && std::isfinite(out[static_cast<std::size_t>(40 * shape.D + d)]);
-      EXPECT_FALSE(finite) << which << " " << value;
+      // An infinite key makes scores of either sign: weight zero for some queries, NaN for others.
+      std::int64_t affected = 0;
+      for (auto i = static_cast<std::size_t>(40 * shape.D); i < out.size(); ++i)
+        affected += !std::isfinite(out[i]);
+      EXPECT_GT(affected, 0) << which << " " << value;
       for (std::int64_t t = 0; t < 32; ++t)  // rows well before it stay clean
         EXPECT_TRUE(std::isfinite(out[static_cast<std::size_t>(t * shape.D + 3)]));
     }
