@@ -54,6 +54,7 @@ CommunicatorState::CommunicatorState(const CommunicatorOptions& wanted) : option
   check_channel_ = channel_;
   check_channel_.communicator = checks_.get();
   tag_range_ = find_tag_range(channel_.communicator);
+  looks_per_yield_ = node.ranks_on_node > node.cores_on_node ? 1 : 1000;
   checking_ = options.check_signatures;
   if (channel_.size > 1) watchdog_.emplace(channel_.communicator, options.watchdog_seconds);
 }
@@ -68,12 +69,12 @@ void CommunicatorState::progress() {
 
 void CommunicatorState::wait(Operation& operation) {
   std::optional<Watchdog::Wait> wait;
+  std::int64_t looks = 0;
   while (!operation.advance()) {
     if (watchdog_ && !wait) wait.emplace(*watchdog_, operation.label());
     progress();
     if (wait) wait->poll();
-    // Ranks may outnumber cores: between two looks the core is offered to whoever can make progress.
-    std::this_thread::yield();
+    if (++looks % looks_per_yield_ == 0) std::this_thread::yield();
   }
   progress();
 }

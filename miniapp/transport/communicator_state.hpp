@@ -82,6 +82,9 @@ class CommunicatorState {
   Channel check_channel_;
   std::int64_t tag_range_ = 1;
   std::int64_t sequence_ = 0;
+  /// A waiting rank offers its core to others after so many looks: at each where ranks outnumber cores, for
+  /// then the one waited for may need it; else after about a millisecond.
+  std::int64_t looks_per_yield_ = 1;
   bool checking_ = false;
   std::unordered_set<std::uint64_t> agreed_signatures_;
   std::vector<std::shared_ptr<Operation>> active_;

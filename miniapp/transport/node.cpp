@@ -4,12 +4,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <thread>
 #ifdef __linux__
 #include <sched.h>
 #endif
 
 namespace minigift {
+namespace {
+
+/// Ranks may be bound to a core each, so that none sees all cores of the job: the union over the node's ranks
+/// counts.
+int count_cores(MPI_Comm node) {
+#ifdef __linux__
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  if (sched_getaffinity(0, sizeof(mine), &mine) != 0) CPU_ZERO(&mine);
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  check_mpi(MPI_Allreduce(&mine, &all, sizeof(all), MPI_BYTE, MPI_BOR, node), "MPI_Allreduce");
+  if (CPU_COUNT(&all) > 0) return CPU_COUNT(&all);
+#else
+  static_cast<void>(node);
+#endif
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
 
 NodeTopology find_node_topology(MPI_Comm communicator) {
   NodeTopology topology;
@@ -21,6 +43,7 @@ NodeTopology find_node_topology(MPI_Comm communicator) {
             "MPI_Comm_split_type");
   check_mpi(MPI_Comm_rank(node, &topology.node_rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(node, &topology.ranks_on_node), "MPI_Comm_size");
+  topology.cores_on_node = count_cores(node);
   check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
   // Each node has exactly one rank with node_rank 0.
   const int first = topology.node_rank == 0 ? 1 : 0;

@@ -11,6 +11,7 @@ struct NodeTopology {
   int node_rank = 0;      ///< rank among those that share memory with this one
   int ranks_on_node = 1;  ///< their number
   int node_count = 1;
+  int cores_on_node = 1;  ///< cores that at least one of these ranks may use
 };
 
 /// Collective over `communicator`.
