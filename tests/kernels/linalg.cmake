@@ -3,3 +3,6 @@ minigift_add_test(linalg_factorize_test SOURCES linalg_factorize_test.cpp LINK m
 minigift_add_test(geometry_sketch_test SOURCES geometry_sketch_test.cpp LINK minigift_kernels)
 minigift_add_test(geometry_whitening_test SOURCES geometry_whitening_test.cpp LINK minigift_kernels)
 minigift_add_test(geometry_dense_test SOURCES geometry_dense_test.cpp LINK minigift_kernels)
+minigift_add_test(optim_adamw_test SOURCES optim_adamw_test.cpp LINK minigift_kernels)
+minigift_add_test(optim_muon_test SOURCES optim_muon_test.cpp LINK minigift_kernels)
+minigift_add_test(geometry_fidelity_test SOURCES geometry_fidelity_test.cpp LINK minigift_kernels)
