@@ -31,8 +31,8 @@ Result run(Compute compute) {
 }
 
 // Rounding an operand to BF16 is a relative error of at most 2^-9 per element, independent from element to
-// element. A tensor's gradient is a sum of products of a few such operands, so its relative error is a few
-// times 2^-9 and 1 - cosine about half its square.
+// element. A tensor's gradient is a sum of products of such operands, a few of them on the way to it, so its
+// relative error is a few times 2^-9 and 1 - cosine half its square: 5 * 2^-9 gives 5e-5. Observed: 2e-5.
 TEST(Bf16, LossAndGradientsStayClose) {
   const Result full = run(Compute::fp32);
   const Result rounded = run(Compute::bf16);
@@ -42,7 +42,7 @@ TEST(Bf16, LossAndGradientsStayClose) {
   for (int index = 0; index < registry.size(); ++index) {
     const auto& a = rounded.gradients[static_cast<std::size_t>(index)];
     const auto& b = full.gradients[static_cast<std::size_t>(index)];
-    EXPECT_GT(cosine(a, b), 0.999) << registry[index].name;
+    EXPECT_GT(cosine(a, b), 0.9999) << registry[index].name;
     EXPECT_NEAR(norm(a) / norm(b), 1.0, 0.02) << registry[index].name;
     EXPECT_GT(relative_distance(a, b), 0x1p-14) << registry[index].name << ": nothing was rounded";
   }
