@@ -2,20 +2,22 @@
 // A small model's tensors with gradients and activations of realistic structure, without a model.
 
 #include "kernels/linalg/gemm.hpp"
+#include "kernels/slice.hpp"
 #include "miniapp/exchange/codec_exchange.hpp"
 #include "miniapp/exchange/method.hpp"
-#include "kernels/slice.hpp"
 #include "tests/kernels/gradient_generator.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace minigift::test {
 
 /// A built-in method by name, changed by `edit`, for `ranks` ranks.
-template <class Edit>
-Method method_with(const std::string& name, int ranks, Edit&& edit) {
+inline Method method_with(const std::string& name, int ranks, const std::function<void(MethodDeck&)>& edit) {
   for (MethodDeck deck : built_in_methods()) {
     if (deck.name != name) continue;
     edit(deck);
@@ -58,15 +60,11 @@ class SyntheticStep {
     const auto token_seed = static_cast<std::uint64_t>(1000 * step + rank + 1);
     std::vector<Matrix<float>> inputs;
     for (std::size_t s = 0; s < registry.input_sites().size(); ++s) {
-      GradientOptions options{.d_in = registry.input_sites()[s].width,
-                              .d_out = 8,
-                              .tokens = tokens,
-                              .spikes = 4,
-                              .spike = 100,
-                              .signal = 0.3,
-                              .layer_seed = s + 1,
-                              .token_seed = token_seed};
-      inputs.push_back(generate_gradient(options).inputs);
+      const Matrix<float>& basis = site_basis(s);
+      const Matrix<float> z =
+          normal_matrix<float>(tokens, extent(basis, 0), token_seed, static_cast<std::uint32_t>(s));
+      inputs.emplace_back("inputs", z.extent(0), z.extent(1));
+      gemm<float, float>(Transpose::no, Transpose::no, 1.0f, z, basis, 0.0f, inputs.back());
       if (exchange != nullptr && exchange->observes_inputs()) {
         exchange->observe_input(static_cast<int>(s), Matrix<const float>(inputs.back()));
       }
@@ -90,6 +88,19 @@ class SyntheticStep {
   }
 
   static constexpr std::int64_t tokens = 256;
+
+ private:
+  /// Spectrum and directions of a site's inputs: the same in every step and on every rank.
+  const Matrix<float>& site_basis(std::size_t site) {
+    static std::map<std::pair<std::size_t, std::int64_t>, Matrix<float>> cache;
+    const std::int64_t width = registry.input_sites()[site].width;
+    Matrix<float>& basis = cache[{site, width}];
+    if (basis.size() == 0) {
+      double mean_lambda = 0;
+      basis = coloured_basis({.d_in = width, .spikes = 4, .spike = 100, .layer_seed = site + 1}, mean_lambda);
+    }
+    return basis;
+  }
 };
 
 /// Host copy.

@@ -36,8 +36,8 @@ TEST(Method, ThePaperPresetHasThePapersChoices) {
   EXPECT_EQ(method_named("gift", 2).whitening.exponent, 0.25);
 }
 
-template <class Edit>
-void expect_refused(const std::string& base, const std::string& word, Edit&& edit) {
+void expect_refused(const std::string& base, const std::string& word,
+                    const std::function<void(MethodDeck&)>& edit) {
   try {
     method_with(base, 2, edit);
     FAIL() << base << " should have been refused over " << word;

@@ -1,5 +1,5 @@
 // Training over ranks: what must not depend on how the work is cut, and what must not touch it.
-#include "kernels/format/hash.hpp"
+#include "kernels/error.hpp"
 #include "miniapp/train/schedule.hpp"
 #include "tests/train/fixture.hpp"
 
