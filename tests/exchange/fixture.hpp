@@ -60,7 +60,7 @@ class SyntheticStep {
     const auto token_seed = static_cast<std::uint64_t>(1000 * step + rank + 1);
     std::vector<Matrix<float>> inputs;
     for (std::size_t s = 0; s < registry.input_sites().size(); ++s) {
-      const Matrix<float>& basis = site_basis(s);
+      const Matrix<float> basis = site_basis(s);
       const Matrix<float> z =
           normal_matrix<float>(tokens, extent(basis, 0), token_seed, static_cast<std::uint32_t>(s));
       inputs.emplace_back("inputs", z.extent(0), z.extent(1));
@@ -90,15 +90,22 @@ class SyntheticStep {
   static constexpr std::int64_t tokens = 256;
 
  private:
-  /// Spectrum and directions of a site's inputs: the same in every step and on every rank.
-  const Matrix<float>& site_basis(std::size_t site) {
-    static std::map<std::pair<std::size_t, std::int64_t>, Matrix<float>> cache;
+  /// Spectrum and directions of a site's inputs: the same in every step and on every rank. Kept on the host
+  /// between steps, because no view may outlive Kokkos.
+  Matrix<float> site_basis(std::size_t site) {
+    static std::map<std::pair<std::size_t, std::int64_t>, std::vector<float>> cache;
     const std::int64_t width = registry.input_sites()[site].width;
-    Matrix<float>& basis = cache[{site, width}];
-    if (basis.size() == 0) {
+    std::vector<float>& values = cache[{site, width}];
+    if (values.empty()) {
       double mean_lambda = 0;
-      basis = coloured_basis({.d_in = width, .spikes = 4, .spike = 100, .layer_seed = site + 1}, mean_lambda);
+      const auto made = Kokkos::create_mirror_view_and_copy(
+          Kokkos::HostSpace(),
+          coloured_basis({.d_in = width, .spikes = 4, .spike = 100, .layer_seed = site + 1}, mean_lambda));
+      values.assign(made.data(), made.data() + made.size());
     }
+    const auto side = static_cast<std::size_t>(width);
+    Matrix<float> basis("basis", side, side);
+    Kokkos::deep_copy(basis, HostMatrix<const float>(values.data(), side, side));
     return basis;
   }
 };
