@@ -33,7 +33,8 @@ RawValue convert(const toml::node& node, const std::string& file);
 RawTable convert_table(const toml::table& table, const std::string& file) {
   RawTable result;
   for (auto&& [key, node] : table) {
-    result.push_back({std::string(key.str()), location_of(file, key.source().begin), convert(node, file)});
+    result.push_back(
+        {one_line(std::string(key.str())), location_of(file, key.source().begin), convert(node, file)});
   }
   return result;
 }
@@ -123,7 +124,10 @@ RawTable parse_override(const std::string& text) {
   while (true) {  // wrap the entry in its sections, innermost first
     const std::size_t dot = path.rfind('.', end - 1);
     const std::size_t begin = dot == std::string::npos || end == 0 ? 0 : dot + 1;
-    RawEntry section{path.substr(begin, end - begin), location, {RawTable{std::move(entry)}, ""}};
+    RawEntry section{path.substr(begin, end - begin),
+                     location,
+                     {RawTable{}, fmt::format("{{ {} = {} }}", entry.key, entry.value.text)}};
+    std::get<RawTable>(section.value.value).push_back(std::move(entry));
     require_usage(!section.key.empty(), "{}: expected section.key=value, such as train.steps=100", location);
     entry = std::move(section);
     if (begin == 0) break;

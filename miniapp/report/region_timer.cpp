@@ -140,13 +140,12 @@ PhaseSeconds RegionTimer::phase_seconds() const {
   const Clock::time_point now = Clock::now();
   PhaseSeconds phases{};
   root_->visit([&](const Node& node) {
-    std::string_view phase = "other";
+    std::string_view phase;  // the innermost one
     for (const Node* region = &node; region->parent != nullptr; region = region->parent) {
       if (region->name == untimed_region) return;
-      if (!is_phase(region->name)) continue;
-      phase = region->name;
-      break;
+      if (phase.empty() && is_phase(region->name)) phase = region->name;
     }
+    if (phase.empty()) phase = "other";
     double own = node.exclusive(now);
     if (node.parent == nullptr) own += seconds_between(start_, now);  // the root has no visits of its own
     phases[phase_index(phase)] += own;

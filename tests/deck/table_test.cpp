@@ -82,7 +82,7 @@ TEST(Progress, WithoutTerminalOneLinePerInterval) {
     line.update(0.50, "fp32 step 2/4");  // within the interval
     line.message("a message");
   });
-  EXPECT_NE(text.find(" 25 %  fp32 step 1/4  elapsed 0.0s  left 0.0s\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find(" 25 %  fp32 step 1/4  elapsed "), 0u) << text;
   EXPECT_EQ(text.find("2/4"), std::string::npos);
   EXPECT_TRUE(text.ends_with("a message\n"));
   EXPECT_EQ(text.find('\r'), std::string::npos);
@@ -95,7 +95,8 @@ TEST(Progress, OnATerminalTheLineIsRewrittenAndRemoved) {
     line.message("a message");
     line.finish();
   });
-  EXPECT_EQ(text.find("\r\x1b[K  0 %  start  elapsed 0.0s  left unknown\r\x1b[Ka message\n"), 0u) << text;
+  EXPECT_EQ(text.find("\r\x1b[K  0 %  start  elapsed "), 0u) << text;
+  EXPECT_NE(text.find("left unknown\r\x1b[Ka message\n"), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with("\r\x1b[K"));
 }
 
@@ -105,9 +106,13 @@ TEST(Progress, TimeLeftIsElapsedTimesWhatIsLeft) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     line.update(0.125, "x");  // 0.5 s for an eighth: 3.5 s left
   });
-  const std::size_t at = text.find("left ");
-  ASSERT_NE(at, std::string::npos) << text;
-  EXPECT_NEAR(std::stod(text.substr(at + 5)), 3.5, 0.8) << text;
+  const std::size_t elapsed_at = text.find("elapsed ");
+  const std::size_t left_at = text.find("left ");
+  ASSERT_NE(elapsed_at, std::string::npos) << text;
+  ASSERT_NE(left_at, std::string::npos) << text;
+  const double elapsed = std::stod(text.substr(elapsed_at + 8));  // both rounded to 0.1 s
+  EXPECT_GE(elapsed, 0.5);
+  EXPECT_NEAR(std::stod(text.substr(left_at + 5)), 7 * elapsed, 7 * 0.05 + 0.06) << text;
 }
 
 }  // namespace
