@@ -117,6 +117,8 @@ Request Communicator::all_to_all(const Vector<const std::uint8_t>& send, const V
   require(bytes_per_peer >= 0 && minigift::size(send) == bytes && minigift::size(receive) == bytes,
           "all_to_all: buffers of {} and {} bytes, expected {} ranks * {} bytes", minigift::size(send),
           minigift::size(receive), size(), bytes_per_peer);
+  require(bytes == 0 || send.data() + bytes <= receive.data() || receive.data() + bytes <= send.data(),
+          "all_to_all: the buffers overlap");
   CommunicatorState& state = *state_;
   const auto make = [&](const Channel& channel, const OperationLabel& label, int tag) {
     const StagedBuffer<const std::uint8_t> from(send);

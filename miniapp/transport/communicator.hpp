@@ -56,7 +56,8 @@ enum class ErrorKind { runtime, usage };
 class Communicator {
  public:
   /// Collective over MPI_COMM_WORLD, which must be initialised; works on duplicates of it.
-  /// Throws UsageError for options out of range, RuntimeError if the self test finds a wrong result.
+  /// Throws UsageError for options out of range or a world that the launcher did not start (launcher.hpp),
+  /// RuntimeError if the self test finds a wrong result.
   explicit Communicator(const CommunicatorOptions& options = {});
   /// Collective, unless an exception is unwinding the stack.
   ~Communicator();

@@ -1,6 +1,7 @@
 #include "miniapp/transport/communicator_state.hpp"
 
 #include "kernels/error.hpp"
+#include "miniapp/transport/launcher.hpp"
 
 #include <algorithm>
 #include <array>
@@ -49,6 +50,7 @@ CommunicatorState::CommunicatorState(const CommunicatorOptions& wanted) : option
   channel_.communicator = data_.get();
   check_mpi(MPI_Comm_rank(channel_.communicator, &channel_.rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(channel_.communicator, &channel_.size), "MPI_Comm_size");
+  check_world_size(channel_.size);
   channel_.max_message_bytes = options.max_message_bytes;
   channel_.counters = &counters_;
   check_channel_ = channel_;

@@ -5,6 +5,8 @@
 #include "miniapp/transport/traffic.hpp"
 
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 namespace minigift {
 
@@ -42,7 +44,7 @@ class StagedBuffer {
 
   /// Elements [offset, offset + count) of the array, for a kernel.
   Vector<T> range(std::int64_t offset, std::int64_t count) const {
-    return Vector<T>(array_.data() + offset, static_cast<std::size_t>(count));
+    return Kokkos::subview(array_, std::make_pair(offset, offset + count));
   }
 
   /// What MPI is given.
@@ -76,7 +78,7 @@ class StagedBuffer {
 
  private:
   HostVector<Value> host_range(std::int64_t offset, std::int64_t count) const {
-    return HostVector<Value>(mirror_.data() + offset, static_cast<std::size_t>(count));
+    return Kokkos::subview(mirror_, std::make_pair(offset, offset + count));
   }
 
   Vector<T> array_;

@@ -6,11 +6,14 @@
 #include "tests/transport/transport_fixture.hpp"
 
 #include <gtest/gtest.h>
+#include <mpi.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -257,6 +260,24 @@ TEST(Collectives, RefuseBuffersOfWrongSize) {
   const Vector<std::uint8_t> bad("bad", 8 * ranks + 1);
   EXPECT_THROW(communicator.all_to_all(good, bad, 8), RuntimeError);
   EXPECT_THROW(communicator.all_gather(bad, good, 8), RuntimeError);
+  EXPECT_THROW(communicator.all_to_all(good, good, 8), RuntimeError);
+}
+
+TEST(Collectives, RefuseAWorldThatTheLauncherDidNotStart) {
+  const std::string before = std::getenv("OMPI_COMM_WORLD_SIZE") ? std::getenv("OMPI_COMM_WORLD_SIZE") : "";
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  if (size == 1) {
+    EXPECT_THROW(Communicator{}, UsageError);
+  } else {
+    EXPECT_NO_THROW(Communicator{});
+  }
+  if (before.empty()) {
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+  } else {
+    setenv("OMPI_COMM_WORLD_SIZE", before.c_str(), 1);
+  }
 }
 
 TEST(Collectives, RefuseOptionsOutOfRange) {
