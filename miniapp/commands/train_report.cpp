@@ -6,11 +6,13 @@
 #include "miniapp/report/environment.hpp"
 #include "miniapp/report/table.hpp"
 #include "miniapp/train/trainer.hpp"
+#include "miniapp/transport/launcher.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <unistd.h>
 
 namespace minigift {
 namespace {
@@ -21,15 +23,13 @@ std::size_t phase(std::string_view name) {
                                   phase_names.begin());
 }
 
-std::string milliseconds(const StepRow& row, std::string_view name) {
-  return fmt::format("{:>7.1f}", 1e3 * row.phases[phase(name)]);
-}
-
 }  // namespace
 
 TrainProgress::TrainProgress(bool prints, const Deck& deck)
     : deck_(deck), prints_(prints), start_(std::chrono::steady_clock::now()), method_start_(start_) {
-  if (prints_) line_ = std::make_unique<ProgressLine>(stdout);
+  // Under a launcher standard output may be a terminal here and a file at its other end.
+  const bool terminal = isatty(fileno(stdout)) != 0 && launched_tasks().tasks == 0;
+  if (prints_) line_ = std::make_unique<ProgressLine>(stdout, 10.0, terminal);
 }
 
 double TrainProgress::seconds() const {
@@ -44,7 +44,8 @@ void TrainProgress::header(const Setup& setup, const TokenSource& source) {
   const Deck& deck = setup.deck;
   const LlamaShape shape = llama_shape(deck.model);
   const std::int64_t ranks = setup.communicator->size();
-  fmt::print("miniGIFT train, git {}{}\n", build_git_commit(), build_git_dirty() ? " (changed)" : "");
+  fmt::print("miniGIFT train, git {}{}\n", build_git_commit().substr(0, 10),
+             build_git_dirty() ? " (changed)" : "");
   fmt::print("  ranks    {}; {} thread{} each for {}\n", setup.communicator->description(), setup.threads,
              setup.threads == 1 ? "" : "s", linalg_backend());
   fmt::print("  kernels  Kokkos {}.{}.{}, {}\n", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100,
@@ -73,30 +74,36 @@ void TrainProgress::begin_method(const std::string& description, double initial_
   if (!prints_) return;
   line_->message(fmt::format("method {}: {}", method.name, description));
   line_->message(
-      "  step    loss  val loss   gnorm        lr    tok/s  | ms: step forward backward refresh  coord  "
-      "encode    "
-      "wire  decode   optim");
-  line_->message(fmt::format("{:>6} {:>7} {:>9.4f}", 0, "", initial_validation_loss));
+      "  step    loss val loss   gnorm       lr   tok/s  step ms | forward backward refresh  coord encode   "
+      "wire decode "
+      "optim |   left");
+  line_->message(fmt::format("{:>6} {:>7} {:>8.4f}", 0, "", initial_validation_loss));
+}
+
+double TrainProgress::fraction(std::int64_t step) const {
+  const double of_method = static_cast<double>(step) / static_cast<double>(deck_.train.steps);
+  return (static_cast<double>(methods_begun_ - 1) + of_method) / static_cast<double>(deck_.methods.size());
 }
 
 void TrainProgress::step(const StepRow& row, bool last) {
   if (!prints_) return;
+  const double done = fraction(last ? deck_.train.steps : row.step);
+  const double left = seconds() * (1.0 / done - 1.0);
   const bool validated = std::isfinite(row.validation_loss);
   if (last || validated || row.skipped || row.step % deck_.train.print_every == 0) {
-    line_->message(
-        fmt::format("{:>6} {:>7.4f} {:>9} {:>7} {:>9.2e} {:>8.0f}  | {:>8.1f} {} {}  {} {} {} {} {} {}",
-                    row.step, row.train_loss, validated ? fmt::format("{:.4f}", row.validation_loss) : "",
-                    row.skipped ? "skipped" : fmt::format("{:.4f}", row.gradient_norm), row.learning_rate,
-                    row.tokens_per_second, 1e3 * row.step_seconds, milliseconds(row, "forward"),
-                    milliseconds(row, "backward"), milliseconds(row, "refresh"),
-                    milliseconds(row, "coordinates"), milliseconds(row, "encode"), milliseconds(row, "wire"),
-                    milliseconds(row, "decode"), milliseconds(row, "optimizer")));
+    const auto ms = [&row](std::string_view name) { return 1e3 * row.phases[phase(name)]; };
+    line_->message(fmt::format(
+        "{:>6} {:>7.4f} {:>8} {:>7} {:>8.2e} {:>7.0f} {:>8.1f} | {:>7.1f} {:>8.1f} {:>7.1f} {:>6.1f} "
+        "{:>6.1f} {:>6.1f} "
+        "{:>6.1f} {:>5.1f} | {:>6}",
+        row.step, row.train_loss, validated ? fmt::format("{:.4f}", row.validation_loss) : "",
+        row.skipped ? "skipped" : fmt::format("{:.4f}", row.gradient_norm), row.learning_rate,
+        row.tokens_per_second, 1e3 * row.step_seconds, ms("forward"), ms("backward"), ms("refresh"),
+        ms("coordinates"), ms("encode"), ms("wire"), ms("decode"), ms("optimizer"), cell_duration(left)));
+  } else {
+    line_->update(done, fmt::format("{} step {}/{}, loss {:.3f}", row.method, row.step, deck_.train.steps,
+                                    row.train_loss));
   }
-  const double of_method = static_cast<double>(row.step) / static_cast<double>(deck_.train.steps);
-  const double fraction = (static_cast<double>(methods_begun_ - 1) + (last ? 1.0 : of_method)) /
-                          static_cast<double>(deck_.methods.size());
-  line_->update(fraction, fmt::format("{} step {}/{}, loss {:.3f}", row.method, row.step, deck_.train.steps,
-                                      row.train_loss));
 }
 
 void TrainProgress::message(const std::string& line) {

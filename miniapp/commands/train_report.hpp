@@ -31,6 +31,9 @@ class TrainProgress {
   double method_seconds() const;  ///< since begin_method
 
  private:
+  /// Share of the whole run that is done after a step of the current method.
+  double fraction(std::int64_t step) const;
+
   const Deck& deck_;
   bool prints_;
   std::unique_ptr<ProgressLine> line_;

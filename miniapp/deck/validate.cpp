@@ -91,10 +91,26 @@ void validate_method(const MethodDeck& method, const Deck& deck, const Checker& 
                 "INT8 codes cannot be added hop by hop; use reduction = \"a2a\"");
   checker.check(!scaled || method.scale != ScaleChoice::carried || !native, key("scale"), key("reduction"),
                 "codes with different scales cannot be added; a carried scale needs reduction = \"a2a\"");
-  checker.check(!scaled || method.scale != ScaleChoice::local || !native || method.allow_divergence,
-                key("scale"), key("allow_divergence"),
+  checker.check(!scaled || native || method.scale == ScaleChoice::carried, key("reduction"), key("scale"),
+                "the owner of a shard decodes with the sender's own scale; reduction = \"a2a\" needs scale = "
+                "\"carried\"");
+  checker.check(!scaled || method.scale != ScaleChoice::local || method.allow_divergence, key("scale"),
+                key("allow_divergence"),
                 "each rank decodes with its own scale, so the ranks' parameters come apart; this needs "
                 "allow_divergence = true");
+  checker.check(scaled || method.granularity == GranularityChoice::tensor, key("granularity"), key("format"),
+                "the format has no scale that elements could share");
+  const bool rounds = method.format != Format::fp32;
+  checker.check(rounds || method.error_feedback == ErrorFeedbackChoice::off, key("error_feedback"),
+                key("format"), "FP32 codes leave no rounding error to feed back");
+  checker.check(rounds || method.rounding == Rounding::nearest_even, key("rounding"), key("format"),
+                "FP32 codes are not rounded");
+  checker.check(method.error_feedback != ErrorFeedbackChoice::selected ||
+                    method.coordinates != CoordinatesChoice::euclidean,
+                key("error_feedback"), key("coordinates"),
+                "euclidean coordinates select no layer; use \"all\" or \"off\"");
+  checker.check(method.headroom == 0 || method.headroom >= 1, key("headroom"),
+                "is below 1, so the largest value would saturate; 0 chooses it automatically");
   const std::int64_t widest = std::max(deck.model.hidden, deck.model.feed_forward);
   checker.check(method.coordinates != CoordinatesChoice::input_lowrank || method.rank <= widest, key("rank"),
                 "model.feed_forward", "the rank is larger than every layer's width");
@@ -115,6 +131,8 @@ void validate(const Deck& deck, std::int64_t ranks) {
   validate_model(deck.model, checker);
   validate_data(deck, checker);
   validate_train(deck.train, ranks, checker);
+  checker.check(deck.train.validation_sequences % deck.train.micro_batch == 0, "train.validation_sequences",
+                "train.micro_batch", "validation goes by whole micro-batches, so micro_batch must divide it");
   for (const MethodDeck& method : deck.methods)
     validate_method(method, deck, checker);
 }

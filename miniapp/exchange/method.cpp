@@ -53,45 +53,6 @@ CoordinateSystem coordinate_system(const MethodDeck& deck) {
   throw UsageError(fmt::format("exchange.{}.coordinates: unknown choice", deck.name));
 }
 
-void check_parts(const Method& method) {
-  const std::string& label = method.name;
-  const bool all_to_all = method.reduction == Reduction::all_to_all;
-  require_usage(
-      method.format != Format::int8 || all_to_all,
-      "exchange.{}: format \"int8\" needs reduction = \"a2a\": a sum of INT8 codes does not fit a code",
-      label);
-  if (has_scale(method.format)) {
-    require_usage(
-        !all_to_all || method.scale == ScaleRule::carried,
-        "exchange.{}: reduction = \"a2a\" needs scale = \"carried\": the shard's owner decodes with it",
-        label);
-    require_usage(
-        all_to_all || method.scale != ScaleRule::carried,
-        "exchange.{}: scale = \"carried\" needs reduction = \"a2a\": a native sum adds codes of one scale",
-        label);
-    require_usage(
-        method.scale != ScaleRule::local || method.allow_divergence,
-        "exchange.{}: scale = \"local\" lets replicas diverge; set allow_divergence = true to study that",
-        label);
-  } else {
-    require_usage(method.granularity == Granularity::tensor,
-                  "exchange.{}: granularity is for formats with a scale, {} has none", label,
-                  minigift::name(method.format));
-  }
-  require_usage(method.format != Format::fp32 || method.error_feedback == ErrorFeedback::off,
-                "exchange.{}: error_feedback needs a format that rounds, FP32 does not", label);
-  require_usage(
-      method.error_feedback != ErrorFeedback::selected || method.coordinates != CoordinateSystem::euclidean,
-      "exchange.{}: error_feedback = \"selected\" with euclidean coordinates selects nothing; use \"all\" or "
-      "\"off\"",
-      label);
-  require_usage(method.format != Format::fp32 || method.rounding == Rounding::nearest_even,
-                "exchange.{}: rounding = \"stochastic\" needs a format that rounds, FP32 does not", label);
-  require_usage(method.headroom >= 1.0f,
-                "exchange.{}: headroom {} is below 1: the largest value would saturate", label,
-                method.headroom);
-}
-
 }  // namespace
 
 std::vector<MethodDeck> built_in_methods() {
@@ -169,7 +130,6 @@ Method resolve_method(const MethodDeck& deck, const ExchangeDeck& exchange, int 
   method.sketch_window = deck.sketch_window > 0 ? deck.sketch_window : exchange.sketch_window;
   method.guard = deck.guard > 0 ? deck.guard : exchange.guard;
   method.allow_divergence = deck.allow_divergence;
-  check_parts(method);
   return method;
 }
 

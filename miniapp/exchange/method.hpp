@@ -74,9 +74,9 @@ inline bool has_scale(Format format) {
 /// The built-in methods as deck values, in the order of the table above.
 std::vector<MethodDeck> built_in_methods();
 
-/// Checks that the parts fit together and resolves what depends on the number of ranks (headroom 0 means N
-/// for the native sum, where N codes of the largest size must not saturate, and 1 otherwise). Throws
-/// UsageError.
+/// Resolves what depends on the exchange's common values and on the number of ranks: headroom 0 means N for
+/// the native sum, where N codes of the largest size must not saturate, and 1 otherwise. Parts that do not
+/// fit together were refused by validate(Deck).
 Method resolve_method(const MethodDeck& deck, const ExchangeDeck& exchange, int ranks);
 
 /// Checks a method against a model: every pattern selects a tensor, the rank fits. Throws UsageError. For

@@ -37,6 +37,11 @@ TEST(DeckValidate, Batches) {
                {"4 ranks"});
 }
 
+TEST(DeckValidate, ValidationByWholeMicroBatches) {
+  expect_parts(problem("[train]\nmicro_batch = 8\nvalidation_sequences = 12\n", 1),
+               {"train.validation_sequences = 12", "train.micro_batch = 8"});
+}
+
 TEST(DeckValidate, DataAndVocabulary) {
   expect_parts(problem("[data]\nsource = \"text\"\n", 1),
                {"test.toml:2:1:", "data.source", "data.path = \"\""});
@@ -57,10 +62,21 @@ TEST(DeckValidate, Methods) {
   const std::string gift = "[exchange]\nmethods = [\"gift\"]\n[exchange.gift]\n";
   expect_parts(problem(gift + "format = \"int8\"\n", 1),
                {"exchange.gift.format = \"int8\"", "exchange.gift.reduction = \"native\"", "a2a"});
-  validate(parse(gift + "format = \"int8\"\nreduction = \"a2a\"\n"), 1);
+  validate(parse(gift + "format = \"int8\"\nreduction = \"a2a\"\nscale = \"carried\"\n"), 1);
+  expect_parts(problem(gift + "reduction = \"a2a\"\n", 1), {"exchange.gift.reduction = \"a2a\"", "carried"});
   expect_parts(problem(gift + "scale = \"carried\"\n", 1), {"exchange.gift.scale", "a2a"});
   expect_parts(problem(gift + "scale = \"local\"\n", 1), {"exchange.gift.allow_divergence = false"});
   validate(parse(gift + "scale = \"local\"\nallow_divergence = true\n"), 1);
+  expect_parts(problem(gift + "headroom = 0.5\n", 1), {"exchange.gift.headroom = 0.5", "saturate"});
+  expect_parts(problem(gift + "coordinates = \"euclidean\"\nerror_feedback = \"selected\"\n", 1),
+               {"exchange.gift.error_feedback", "exchange.gift.coordinates"});
+  const std::string fp32 = "[exchange]\nmethods = [\"fp32\"]\n[exchange.fp32]\n";
+  expect_parts(problem(fp32 + "error_feedback = \"all\"\n", 1),
+               {"exchange.fp32.error_feedback", "exchange.fp32.format"});
+  expect_parts(problem(fp32 + "rounding = \"stochastic\"\n", 1),
+               {"exchange.fp32.rounding", "exchange.fp32.format"});
+  expect_parts(problem(fp32 + "granularity = \"row\"\n", 1),
+               {"exchange.fp32.granularity", "exchange.fp32.format"});
   expect_parts(problem(gift + "rank = 193\n", 1), {"exchange.gift.rank = 193", "model.feed_forward = 192"});
   expect_parts(problem(gift + "layers = [\"auto\", \"*.q_proj.weight\"]\n", 1),
                {"exchange.gift.layers", "alone"});

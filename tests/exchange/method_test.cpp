@@ -1,4 +1,4 @@
-// Named methods and what may not be combined.
+// Named methods and what they resolve to.
 #include "tests/exchange/fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -34,34 +34,6 @@ TEST(Method, ThePaperPresetHasThePapersChoices) {
   EXPECT_EQ(method.rank, 32);
   EXPECT_EQ(method_named("gift", 2).refresh_period, 10);
   EXPECT_EQ(method_named("gift", 2).whitening.exponent, 0.25);
-}
-
-void expect_refused(const std::string& base, const std::string& word,
-                    const std::function<void(MethodDeck&)>& edit) {
-  try {
-    method_with(base, 2, edit);
-    FAIL() << base << " should have been refused over " << word;
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find(base), std::string::npos) << error.what();
-  }
-}
-
-TEST(Method, ImpossibleCombinationsAreRefusedByName) {
-  expect_refused("int8-block128", "int8", [](MethodDeck& d) {
-    d.reduction = ReductionChoice::native;
-    d.scale = ScaleChoice::synced;
-  });
-  expect_refused("gift-a2a", "carried", [](MethodDeck& d) { d.scale = ScaleChoice::synced; });
-  expect_refused("euclidean", "carried", [](MethodDeck& d) { d.scale = ScaleChoice::carried; });
-  expect_refused("gift-literal", "allow_divergence", [](MethodDeck& d) { d.allow_divergence = false; });
-  expect_refused("bf16", "granularity", [](MethodDeck& d) { d.granularity = GranularityChoice::block; });
-  expect_refused("fp32", "error_feedback",
-                 [](MethodDeck& d) { d.error_feedback = ErrorFeedbackChoice::all; });
-  expect_refused("euclidean", "error_feedback",
-                 [](MethodDeck& d) { d.error_feedback = ErrorFeedbackChoice::selected; });
-  expect_refused("fp32", "stochastic", [](MethodDeck& d) { d.rounding = Rounding::stochastic; });
-  expect_refused("euclidean", "headroom", [](MethodDeck& d) { d.headroom = 0.5; });
 }
 
 }  // namespace
