@@ -35,12 +35,12 @@ struct Launch {
 inline Launch make_launch(std::int64_t teams, std::int64_t scratch_bytes) {
   require(teams <= std::numeric_limits<int>::max(), "attention: {} tiles exceed what one launch can hold",
           teams);
-  constexpr int slack = 64;  // for alignment
-  const int bytes = static_cast<int>(scratch_bytes) + slack;
-  const int level = bytes <= Team::scratch_size_max(0) ? 0 : 1;
-  require(bytes <= Team::scratch_size_max(level),
-          "attention: {} bytes of scratch per team exceed the limit of {}; the heads are too wide", bytes,
+  const std::int64_t needed = scratch_bytes + 64;  // room for alignment
+  const int level = needed <= Team::scratch_size_max(0) ? 0 : 1;
+  require(needed <= Team::scratch_size_max(level),
+          "attention: {} bytes of scratch per team exceed the limit of {}; the heads are too wide", needed,
           Team::scratch_size_max(level));
+  const int bytes = static_cast<int>(needed);
   constexpr int device_team = 64;
   Team policy(static_cast<int>(teams), scalar_lanes ? device_team : 1);
   policy.set_scratch_size(level, Kokkos::PerTeam(bytes));

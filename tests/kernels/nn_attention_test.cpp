@@ -175,6 +175,8 @@ TEST(AttentionErrors, EmptyAndImpossible) {
   EXPECT_THROW(attention_forward({1, 9, 3, 3, 16}, q, k, v, data.out, data.log_sum_exp), RuntimeError);
   EXPECT_THROW(attention_forward({1, 8, 3, 1, 16}, q, k, v, data.out, data.log_sum_exp), RuntimeError);
   EXPECT_THROW(attention_forward({1, 8, 3, 3, 16}, q, k, v, data.out, data.out), RuntimeError);
+  const AttentionCase<float> too_wide({1, 1, 1, 1, 1 << 20});  // needs more scratch memory than there is
+  EXPECT_THROW(too_wide.forward(), RuntimeError);
 }
 
 }  // namespace
