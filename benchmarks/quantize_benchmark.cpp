@@ -26,14 +26,18 @@ using namespace minigift;
 constexpr std::int64_t smallest = std::int64_t{1} << 12;
 constexpr std::int64_t largest = std::int64_t{1} << 26;
 
+/// Normal values of standard deviation `deviation`, the same in every run.
+void fill_normal(const Vector<float>& x, float deviation) {
+  const PhiloxKey key = philox_key(1, 0, 0, 0);
+  Kokkos::parallel_for(
+      Range(0, size(x)), KOKKOS_LAMBDA(std::int64_t i) { x(i) = deviation * philox_normal(key, i); });
+}
+
 /// A gradient-like buffer of `n` elements cut into groups of `group_elements`, with scales.
 struct Problem {
   Problem(Format format_in, std::int64_t n, std::int64_t group_elements)
       : format(format_in), x("x", n), residual("residual", n), codes("codes", n * bytes_per_code(format_in)) {
-    const PhiloxKey key = philox_key(1, 0, 0, 0);
-    const Vector<float> values = x;
-    Kokkos::parallel_for(
-        Range(0, n), KOKKOS_LAMBDA(std::int64_t i) { values(i) = 1e-3f * philox_normal(key, i); });
+    fill_normal(x, 1e-3f);
     std::vector<Tile> list;
     std::int64_t groups = 0;
     for (std::int64_t first = 0; first < n; first += group_elements) {

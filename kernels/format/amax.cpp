@@ -20,24 +20,23 @@ struct GroupAmax {
   KOKKOS_FUNCTION void operator()(const TeamMember& member) const {
     const Tile tile = tiles(member.league_rank());
     const float* in = x.data() + tile.source;
-    std::int32_t largest = 0;
+    std::uint32_t largest = 0;
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(member, (tile.count + span_elements - 1) / span_elements),
-        [&](int span, std::int32_t& partial) {
+        [&](int span, std::uint32_t& partial) {
           const int first = span * span_elements;
           const int left = tile.count - first;
           const float* part = in + first;
-          const std::int32_t value =
+          const std::uint32_t value =
               max_lanes(member, left < span_elements ? left : span_elements,
-                        [=](int i) { return bit_cast<std::int32_t>(part[i]) & 0x7FFFFFFF; });
+                        [=](int i) { return bit_cast<std::uint32_t>(part[i]) & 0x7FFFFFFFu; });
           partial = value > partial ? value : partial;
         },
-        Kokkos::Max<std::int32_t>(largest));
+        Kokkos::Max<std::uint32_t>(largest));
     Kokkos::single(Kokkos::PerTeam(member), [&]() {
-      const std::int32_t infinity = 0x7F800000;
-      const std::int32_t bits = largest > infinity ? infinity : largest;
-      // A team without spans holds the identity of Max, which is negative.
-      if (bits > 0) Kokkos::atomic_fetch_max(&amax(tile.group), bit_cast<float>(bits));
+      const std::uint32_t infinity = 0x7F800000u;
+      const std::uint32_t bits = largest > infinity ? infinity : largest;
+      if (bits != 0) Kokkos::atomic_fetch_max(&amax(tile.group), bit_cast<float>(bits));
     });
   }
 };

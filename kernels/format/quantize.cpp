@@ -8,85 +8,100 @@
 namespace minigift {
 namespace {
 
-// Four counts of one span, one byte each: saturated, flushed, subnormal, non-finite from the lowest. A span
-// has fewer than 256 elements, a tile at most 4096, so the counts of a tile fit in four 16-bit fields.
-KOKKOS_FORCEINLINE_FUNCTION std::uint64_t widen_counts(std::uint32_t packed) {
-  const std::uint64_t low = packed & 0xFFFFu, high = packed >> 16;
-  return (low & 0xFFu) | ((low >> 8) << 16) | ((high & 0xFFu) << 32) | ((high >> 8) << 48);
-}
-
-/// Encodes single elements of one tile.
-template <class Codec, bool counting, bool keeping>
-struct ElementEncoder {
+/// The elements of one tile, or of a span of it, and how they are encoded.
+template <class Codec, bool keeping>
+struct Encoder {
+  using Code = typename Codec::Code;
   const float* in;
-  typename Codec::Code* out;
+  Code* out;
   float* residual;
   float scale, inverse;
 
-  /// Encodes element i and returns its packed counts. `random` is used by stochastic rounding only.
-  template <bool stochastic>
-  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t encode(int i, [[maybe_unused]] std::uint32_t random) const {
+  KOKKOS_FORCEINLINE_FUNCTION Encoder from(int first) const {
+    return {in + first, out + first, keeping ? residual + first : nullptr, scale, inverse};
+  }
+  KOKKOS_FORCEINLINE_FUNCTION float scaled(int i) const { return Codec::scaled ? in[i] * inverse : in[i]; }
+
+  KOKKOS_FORCEINLINE_FUNCTION void nearest(int i) const { finish(i, Codec::encode(scaled(i))); }
+  KOKKOS_FORCEINLINE_FUNCTION void stochastic(int i, std::uint32_t random) const {
+    finish(i, Codec::encode_stochastic(scaled(i), random));
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void finish(int i, Code code) const {
     const float value = in[i];
-    const float scaled = Codec::scaled ? value * inverse : value;
-    typename Codec::Code code;
-    if constexpr (stochastic) {
-      code = Codec::encode_stochastic(scaled, random);
-    } else {
-      code = Codec::encode(scaled);
-    }
     out[i] = code;
     if constexpr (keeping) residual[i] = math::fma(-scale, Codec::decode(code), value);
-    if constexpr (!counting) return 0;
-    const std::uint32_t value_bits = bit_cast<std::uint32_t>(value) & 0x7FFFFFFFu;
-    const std::uint32_t scaled_bits = bit_cast<std::uint32_t>(scaled) & 0x7FFFFFFFu;
-    const std::uint32_t magnitude = Codec::magnitude(code);
-    const bool non_finite = value_bits >= 0x7F800000u;
-    const bool saturated = !non_finite & (scaled_bits > Codec::max_finite_bits);
-    const bool flushed = (magnitude == 0) & (value_bits != 0);
-    const bool subnormal = magnitude - 1u < Codec::min_normal_code - 1u;
-    return (saturated ? 1u : 0u) | (flushed ? 1u << 8 : 0u) | (subnormal ? 1u << 16 : 0u) |
-           (non_finite ? 1u << 24 : 0u);
   }
 };
 
-/// The encoder of one span: `elements` elements from `first` on.
-template <class Codec, bool counting, bool keeping>
-KOKKOS_FORCEINLINE_FUNCTION std::uint32_t encode_nearest(
-    const TeamMember& member, int count, const ElementEncoder<Codec, counting, keeping>& encoder) {
-  if constexpr (counting) {
-    return sum_lanes<std::uint32_t>(member, count,
-                                    [=](int i) { return encoder.template encode<false>(i, 0); });
-  } else {
-    for_lanes(member, count, [=](int i) { encoder.template encode<false>(i, 0); });
-    return 0;
-  }
+// The four counts of a tile in one word: saturated, flushed, subnormal, non-finite, 16 bits each from the
+// lowest. A tile has at most 4096 elements. They are taken in two short passes over a span, while it is in
+// the cache: one over the values before they are encoded (the residual may overwrite them), one over the
+// codes afterwards.
+constexpr int flushed_shift = 16, subnormal_shift = 32, non_finite_shift = 48;
+
+/// Saturated and non-finite values, and minus the zeros in the field of the flushed: see count_codes().
+template <class Codec, bool keeping>
+KOKKOS_FORCEINLINE_FUNCTION std::uint64_t count_values(const TeamMember& member, int count,
+                                                       const Encoder<Codec, keeping>& span) {
+  const auto magnitude = [](float value) { return bit_cast<std::uint32_t>(value) & 0x7FFFFFFFu; };
+  // One maximum tells whether there is anything to count: subtracting 1 makes zero the largest word of all,
+  // and scaling maps a non-finite value to a non-finite one.
+  const std::uint32_t largest =
+      max_lanes(member, count, [=](int i) { return magnitude(span.scaled(i)) - 1u; });
+  if (largest < Codec::max_finite_bits) return 0;
+  const auto zeros = sum_lanes<std::uint32_t>(
+      member, count, [=](int i) -> std::uint32_t { return magnitude(span.in[i]) == 0 ? 1 : 0; });
+  const auto non_finite = sum_lanes<std::uint32_t>(
+      member, count, [=](int i) -> std::uint32_t { return magnitude(span.in[i]) >= 0x7F800000u ? 1 : 0; });
+  const auto beyond = sum_lanes<std::uint32_t>(member, count, [=](int i) -> std::uint32_t {
+    return magnitude(span.scaled(i)) > Codec::max_finite_bits ? 1 : 0;
+  });
+  return (std::uint64_t{non_finite} << non_finite_shift) + (beyond - non_finite) -
+         (std::uint64_t{zeros} << flushed_shift);
 }
 
-/// A span of wire elements 64*span ... 64*span + 63, of which those within the tile, [first, first + count),
-/// are encoded. Lane l computes block 16*span + l and uses its words for elements l, l + 16, l + 32, l + 48.
-template <class Codec, bool counting, bool keeping>
-KOKKOS_FORCEINLINE_FUNCTION std::uint32_t encode_stochastic(
-    const TeamMember& member, std::int64_t span, std::int64_t first, int count, const PhiloxKey& key,
-    const ElementEncoder<Codec, counting, keeping>& encoder) {
-  const auto offset = static_cast<int>(64 * span - first);  // of the span's first element, in the tile
-  if (offset >= 0 && offset + 64 <= count) {
-    return sum_lanes<std::uint32_t>(member, 16, [=](int lane) {
-      const PhiloxBlock block = philox_block(key, 16 * span + lane);
-      const int i = offset + lane;
-      return encoder.template encode<true>(i, block.word0) +
-             encoder.template encode<true>(i + 16, block.word1) +
-             encoder.template encode<true>(i + 32, block.word2) +
-             encoder.template encode<true>(i + 48, block.word3);
+/// Subnormal and zero codes. A zero value always has a zero code, so zero codes less zero values are the
+/// flushed.
+template <class Codec, bool keeping>
+KOKKOS_FORCEINLINE_FUNCTION std::uint64_t count_codes(const TeamMember& member, int count,
+                                                      const Encoder<Codec, keeping>& span) {
+  const auto zeros = sum_lanes<SpanCount>(
+      member, count, [=](int i) -> SpanCount { return Codec::magnitude(span.out[i]) == 0 ? 1 : 0; });
+  std::uint64_t counts = std::uint64_t{zeros} << flushed_shift;
+  if constexpr (Codec::min_normal_code > 1) {
+    const auto below_normal = sum_lanes<SpanCount>(member, count, [=](int i) -> SpanCount {
+      return Codec::magnitude(span.out[i]) < Codec::min_normal_code ? 1 : 0;
     });
+    counts += (std::uint64_t{below_normal} - zeros) << subnormal_shift;
   }
-  return sum_lanes<std::uint32_t>(member, 16, [=](int lane) {
-    const PhiloxBlock block = philox_block(key, 16 * span + lane);
-    std::uint32_t counts = 0;
+  return counts;
+}
+
+/// Encodes wire elements 64*block_row ... 64*block_row + 63 as far as they lie within the tile, which begins
+/// at `wire` and has `count` elements. Lane l computes block 16*block_row + l and uses its words for elements
+/// l, l + 16, l + 32, l + 48.
+template <class Codec, bool keeping>
+KOKKOS_FORCEINLINE_FUNCTION void encode_stochastic(const TeamMember& member, std::int64_t block_row,
+                                                   std::int64_t wire, int count, const PhiloxKey& key,
+                                                   const Encoder<Codec, keeping>& tile) {
+  const auto offset = static_cast<int>(64 * block_row - wire);
+  if (offset >= 0 && offset + 64 <= count) {
+    const Encoder<Codec, keeping> row = tile.from(offset);
+    for_lanes(member, 16, [=](int lane) {
+      const PhiloxBlock block = philox_block(key, 16 * block_row + lane);
+      row.stochastic(lane, block.word0);
+      row.stochastic(lane + 16, block.word1);
+      row.stochastic(lane + 32, block.word2);
+      row.stochastic(lane + 48, block.word3);
+    });
+    return;
+  }
+  for_lanes(member, 16, [=](int lane) {
+    const PhiloxBlock block = philox_block(key, 16 * block_row + lane);
     for (int quarter = 0; quarter < 4; ++quarter) {
       const int i = offset + 16 * quarter + lane;
-      if (i >= 0 && i < count) counts += encoder.template encode<true>(i, block.word(quarter));
+      if (i >= 0 && i < count) tile.stochastic(i, block.word(quarter));
     }
-    return counts;
   });
 }
 
@@ -104,31 +119,35 @@ struct Quantize {
   KOKKOS_FUNCTION void operator()(const TeamMember& member) const {
     const Tile tile = tiles(member.league_rank());
     const float group_scale = Codec::scaled ? scale(tile.group) : 1.0f;
-    const ElementEncoder<Codec, counting, keeping> encoder{x.data() + tile.source, codes.data() + tile.wire,
-                                                           keeping ? residual.data() + tile.source : nullptr,
-                                                           group_scale, 1.0f / group_scale};
+    const Encoder<Codec, keeping> encoder{x.data() + tile.source, codes.data() + tile.wire,
+                                          keeping ? residual.data() + tile.source : nullptr, group_scale,
+                                          1.0f / group_scale};
     const PhiloxKey stream = key;
-    const std::int64_t first_span = stochastic ? tile.wire >> 6 : 0;
-    const std::int64_t end_span =
-        stochastic ? (tile.wire + tile.count + 63) >> 6 : (tile.count + span_elements - 1) / span_elements;
-    const auto spans = tile.count == 0 ? 0 : static_cast<int>(end_span - first_span);
-    const auto encode_span = [&](int span) -> std::uint32_t {
+    // Stochastic spans are aligned to the rows of 64 wire elements that share 16 blocks.
+    const std::int64_t first_row = tile.wire >> 6;
+    const int length = stochastic ? 64 : span_elements;
+    const auto lead = stochastic ? static_cast<int>(tile.wire & 63) : 0;  // of the first row, before the tile
+    const int spans = tile.count == 0 ? 0 : (lead + tile.count + length - 1) / length;
+    const auto encode_span = [&](int span) -> std::uint64_t {
+      const int begin = span * length - lead;
+      const int first = begin > 0 ? begin : 0;
+      const int count = (begin + length < tile.count ? begin + length : tile.count) - first;
+      const Encoder<Codec, keeping> part = encoder.from(first);
+      std::uint64_t counted = 0;
+      if constexpr (counting) counted += count_values(member, count, part);
       if constexpr (stochastic) {
-        return encode_stochastic(member, first_span + span, tile.wire, tile.count, stream, encoder);
+        encode_stochastic(member, first_row + span, tile.wire, tile.count, stream, encoder);
       } else {
-        const int first = span * span_elements;
-        const int left = tile.count - first;
-        const ElementEncoder<Codec, counting, keeping> part{encoder.in + first, encoder.out + first,
-                                                            keeping ? encoder.residual + first : nullptr,
-                                                            encoder.scale, encoder.inverse};
-        return encode_nearest(member, left < span_elements ? left : span_elements, part);
+        for_lanes(member, count, [=](int i) { part.nearest(i); });
       }
+      if constexpr (counting) counted += count_codes(member, count, part);
+      return counted;
     };
     if constexpr (counting) {
       std::uint64_t total = 0;
       Kokkos::parallel_reduce(
           Kokkos::TeamThreadRange(member, spans),
-          [&](int span, std::uint64_t& partial) { partial += widen_counts(encode_span(span)); }, total);
+          [&](int span, std::uint64_t& partial) { partial += encode_span(span); }, total);
       Kokkos::single(Kokkos::PerTeam(member), [&]() {
         for (int field = 0; field < 4; ++field) {
           const std::uint64_t count = (total >> (16 * field)) & 0xFFFFu;

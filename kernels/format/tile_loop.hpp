@@ -20,7 +20,11 @@ inline constexpr bool lanes_are_simd =
 
 /// Elements per span where a span can be any length. Below 256, so that a count of its elements fits in a
 /// byte.
-inline constexpr int span_elements = 128;
+inline constexpr int span_elements = 512;
+
+/// Sum type for counts within a span: a byte lets a vector register hold as many counts as codes; shuffles
+/// between GPU threads want a word.
+using SpanCount = std::conditional_t<lanes_are_simd, std::uint16_t, std::uint32_t>;
 
 /// One team for each of `teams`; `lanes` is the vector length on a GPU.
 inline Team tile_policy(std::int64_t teams, int lanes = 32) {
@@ -64,7 +68,7 @@ KOKKOS_FORCEINLINE_FUNCTION Value sum_lanes([[maybe_unused]] const TeamMember& m
   if constexpr (lanes_are_simd) {
 #pragma omp simd reduction(+ : total)
     for (int i = 0; i < count; ++i) {
-      total += body(i);
+      total = static_cast<Value>(total + body(i));
     }
   } else {
     Kokkos::parallel_reduce(
@@ -73,26 +77,25 @@ KOKKOS_FORCEINLINE_FUNCTION Value sum_lanes([[maybe_unused]] const TeamMember& m
   return total;
 }
 
-/// The maximum of body(i) and 0.
+/// The maximum of body(i), 0 if there are no elements.
 template <class Body>
-KOKKOS_FORCEINLINE_FUNCTION std::int32_t max_lanes([[maybe_unused]] const TeamMember& member, int count,
-                                                   const Body& body) {
-  std::int32_t largest = 0;
+KOKKOS_FORCEINLINE_FUNCTION std::uint32_t max_lanes([[maybe_unused]] const TeamMember& member, int count,
+                                                    const Body& body) {
+  std::uint32_t largest = 0;
   if constexpr (lanes_are_simd) {
 #pragma omp simd reduction(max : largest)
     for (int i = 0; i < count; ++i) {
-      const std::int32_t value = body(i);
+      const std::uint32_t value = body(i);
       largest = value > largest ? value : largest;
     }
   } else {
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(member, count),
-        [&](int i, std::int32_t& partial) {
-          const std::int32_t value = body(i);
+        [&](int i, std::uint32_t& partial) {
+          const std::uint32_t value = body(i);
           partial = value > partial ? value : partial;
         },
-        Kokkos::Max<std::int32_t>(largest));
-    largest = largest > 0 ? largest : 0;  // the identity of Max is the lowest integer
+        Kokkos::Max<std::uint32_t>(largest));
   }
   return largest;
 }
