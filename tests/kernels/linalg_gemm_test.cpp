@@ -105,6 +105,16 @@ TEST(Gemm, LayerSizes) {
   expect_product<double, double>({200, 300, 500}, Transpose::yes, Transpose::no, 1.0, 1.0);
 }
 
+/// Shapes on both sides of the choice between oneDNN's kernels, with every treatment of c.
+TEST(Gemm, WideBfloat16Results) {
+  for (const Transpose ta : {Transpose::no, Transpose::yes})
+    for (const Transpose tb : {Transpose::no, Transpose::yes}) {
+      expect_product<bfloat16, float>({1030, 520, 33}, ta, tb, 1.0f, 1.0f);
+      expect_product<bfloat16, float>({70, 390, 65}, ta, tb, -0.75f, 0.3f);
+      expect_product<bfloat16, float>({1024, 515, 20}, ta, tb, 2.0f, 0.0f);
+    }
+}
+
 /// Equal calls give equal bits: replicas rely on it.
 TEST(Gemm, RepeatsItsBits) {
   const Matrix<float> a = test::gaussian_matrix<float>(123, 456, 1),
