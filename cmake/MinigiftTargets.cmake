@@ -25,6 +25,15 @@ function(minigift_add_library name)
   target_link_libraries(${name} PUBLIC minigift_options ${ARG_LINK})
 endfunction()
 
+# Environment of every test. Open MPI's switches for root and for more ranks than cores; threads as on a rank of its own.
+set(MINIGIFT_TEST_ENVIRONMENT OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1)
+set(MINIGIFT_MPI_TEST_ENVIRONMENT ${MINIGIFT_TEST_ENVIRONMENT} OMPI_ALLOW_RUN_AS_ROOT=1
+  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1)
+if(MINIGIFT_SANITIZE)
+  # MPI and its plugins keep memory to the end of the process; the serial tests do look for leaks.
+  list(APPEND MINIGIFT_MPI_TEST_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+endif()
+
 # minigift_add_test(name SOURCES a.cpp ... LINK lib ... [RANKS 1 2 4] [TIMEOUT s] [LABELS l ...])
 # One executable. Without RANKS: a serial test "name". With RANKS: one ctest entry "name_ranks_N" for each N.
 function(minigift_add_test name)
@@ -41,13 +50,13 @@ function(minigift_add_test name)
         COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${name}>)
       set_tests_properties(${name}_ranks_${ranks} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "mpi;${ARG_LABELS}"
         PROCESSORS ${ranks}
-        ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1;OMP_NUM_THREADS=1;OPENBLAS_NUM_THREADS=1")
+        ENVIRONMENT "${MINIGIFT_MPI_TEST_ENVIRONMENT}")
     endforeach()
   else()
     target_link_libraries(${name} PRIVATE minigift_test_main)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}"
-      ENVIRONMENT "OMP_NUM_THREADS=1;OPENBLAS_NUM_THREADS=1")
+      ENVIRONMENT "${MINIGIFT_TEST_ENVIRONMENT}")
   endif()
 endfunction()
 
