@@ -4,8 +4,8 @@
 #include "kernels/format/quantize.hpp"
 #include "kernels/nn/embedding.hpp"
 #include "kernels/nn/rms_norm.hpp"
-#include "miniapp/model/head.hpp"
 #include "kernels/slice.hpp"
+#include "miniapp/model/head.hpp"
 
 namespace minigift {
 

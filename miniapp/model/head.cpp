@@ -3,8 +3,8 @@
 #include "kernels/format/bfloat16.hpp"
 #include "kernels/nn/cross_entropy.hpp"
 #include "kernels/nn/linear.hpp"
-#include "miniapp/model/region.hpp"
 #include "kernels/slice.hpp"
+#include "miniapp/model/region.hpp"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include "kernels/nn/linear.hpp"
 #include "kernels/nn/rms_norm.hpp"
 #include "kernels/nn/swiglu.hpp"
-#include "miniapp/model/region.hpp"
 #include "kernels/slice.hpp"
+#include "miniapp/model/region.hpp"
 
 namespace minigift {
 

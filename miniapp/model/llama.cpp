@@ -1,9 +1,9 @@
 #include "miniapp/model/llama.hpp"
 
 #include "kernels/error.hpp"
+#include "kernels/slice.hpp"
 #include "miniapp/model/graph.hpp"
 #include "miniapp/model/initialise.hpp"
-#include "kernels/slice.hpp"
 
 #include <utility>
 
