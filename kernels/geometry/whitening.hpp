@@ -45,8 +45,9 @@ void check_whitening_options(const WhiteningOptions& options);
 /// Throws RuntimeError if an option is out of range or an eigenvalue is not finite.
 LowRankWhitening make_low_rank_whitening(const LowRankFactor& factor, const WhiteningOptions& options);
 
-/// w <- w (I + U diag(gain) U^T), w (m, d) in place, gain = D or E (r). Two thin products, 4 m d r flop, three
-/// passes over w. `workspace` is grown to m r elements as needed and kept by the caller. r = 0 leaves w alone.
+/// w <- w (I + U diag(gain) U^T), w (m, d) in place, gain = D or E (r). Two thin products, 4 m d r flop,
+/// three passes over w. `workspace` is grown to m r elements as needed and kept by the caller. r = 0 leaves w
+/// alone.
 ///
 /// T^{-1} after T returns w up to rounding, a few u (1 + max E) of the size of its rows: 1e-6 at a usual
 /// condition sqrt(lambda_1 / sigma^2) of 10, and 1e-4 at the cap of 1000.
