@@ -34,7 +34,7 @@ Matrix<float> sketch_test_matrix(std::int64_t d, std::int64_t k, std::uint64_t s
 
 /// A test matrix for the next window from this one's sketch: the columns of Y orthonormalised and rounded to
 /// bfloat16, one step of subspace iteration for free. It finds the leading space better than a random one,
-/// which matters where the spectrum falls slowly: a factor for exponent 1/4 on a nearly flat tail was 9 %
+/// which matters where the spectrum falls slowly: a factor for exponent 1/4 on a nearly flat tail was 8 %
 /// worse than the exact one with a random matrix, 0.1 % with a warm one. A function of the sketch's bits
 /// alone. Returns `omega` orthonormalised anew where the sketch is empty. Throws RuntimeError for a
 /// non-finite sketch.
