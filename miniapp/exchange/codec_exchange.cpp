@@ -122,7 +122,7 @@ void CodecExchange::begin_backward() {
     return;
   }
   coordinates_.refresh(method_, moments_);
-  moments_.reset();
+  moments_.reset_warm();
   // The automatic choice looks at all gradients before any is sent.
   if (selection_.is_profiling()) deferred_ = true;
 }

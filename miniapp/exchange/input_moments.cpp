@@ -102,6 +102,13 @@ void InputMoments::reset() {
   }
 }
 
+void InputMoments::reset_warm() {
+  for (Site& site : sites_) {
+    if (site.width > 0 && !dense_) site.omega = sketch_warm_test_matrix(site.sketch, site.omega);
+  }
+  reset();
+}
+
 Matrix<double> InputMoments::dense_moment(int site) const {
   const Matrix<float> sum = at(site).sketch.y;
   const double scale = 1.0 / std::max<double>(1.0, static_cast<double>(tokens(site)));

@@ -31,6 +31,9 @@ class InputMoments {
   bool finite() const;
   /// Forgets all tokens.
   void reset();
+  /// Forgets all tokens and takes this window's leading directions as the next one's test matrix: one step of
+  /// subspace iteration for free. From all-reduced, finite moments, so that every rank takes the same.
+  void reset_warm();
 
   bool is_dense() const { return dense_; }
   const Sketch& sketch(int site) const { return at(site).sketch; }
