@@ -6,6 +6,7 @@
 #include "kernels/nn/lanes.hpp"
 
 #include <limits>
+#include <type_traits>
 
 namespace minigift::attention {
 
@@ -41,8 +42,8 @@ inline Launch make_launch(std::int64_t teams, std::int64_t scratch_bytes) {
           "attention: {} bytes of scratch per team exceed the limit of {}; the heads are too wide", needed,
           Team::scratch_size_max(level));
   const int bytes = static_cast<int>(needed);
-  constexpr int device_team = 64;
-  Team policy(static_cast<int>(teams), scalar_lanes ? device_team : 1);
+  constexpr int threads = std::is_same_v<MemorySpace, Kokkos::HostSpace> ? 1 : 64;
+  Team policy(static_cast<int>(teams), threads);
   policy.set_scratch_size(level, Kokkos::PerTeam(bytes));
   return {policy, level};
 }

@@ -97,17 +97,20 @@ KOKKOS_FORCEINLINE_FUNCTION void score_tile(const TeamMember& team, const S* lef
   });
 }
 
-/// Of the keys of a tile, how many can be seen by the lane_count queries that start at `query`.
+/// Of the keys of a tile, how many rows of scores the products read for the lane_count queries from `query`:
+/// on the diagonal those the queries can see, and the rest of the block in which the last of them lies.
 template <class S>
 KOKKOS_FORCEINLINE_FUNCTION std::int64_t visible_keys(bool diagonal, std::int64_t query) {
-  return diagonal ? query + lane_count<S> : std::int64_t{tile_edge};
+  if (!diagonal) return tile_edge;
+  return (query + lane_count<S> + block_rows - 1) / block_rows * block_rows;
 }
 
-/// Minus infinity where the key lies after the query, in the columns [query, query + lane_count).
+/// Minus infinity where the key lies after the query, in the visible rows of the columns [query, query +
+/// lane_count).
 template <class S>
 KOKKOS_FORCEINLINE_FUNCTION void mask_future(std::int64_t query, S* scores) {
-  for (std::int64_t s = query + 1; s < query + lane_count<S>; ++s)
-    for (std::int64_t t = query; t < s; ++t)
+  for (std::int64_t s = query + 1; s < visible_keys<S>(true, query); ++s)
+    for (std::int64_t t = query; t < math::min(s, query + lane_count<S>); ++t)
       scores[s * tile_edge + t] = -Kokkos::Experimental::infinity<S>::value;
 }
 

@@ -7,8 +7,9 @@
 
 #include <cstring>
 
-#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP) || defined(KOKKOS_ENABLE_SYCL) || \
-    !defined(__GNUC__)
+// A build may ask for scalars on a host as well, as the tests do.
+#if !defined(MINIGIFT_SCALAR_LANES) && (defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP) || \
+                                        defined(KOKKOS_ENABLE_SYCL) || !defined(__GNUC__))
 #define MINIGIFT_SCALAR_LANES
 #endif
 

@@ -18,8 +18,8 @@ namespace minigift {
 /// One team for each of `rows` rows.
 inline Team row_policy(std::int64_t rows) {
   require(rows <= std::numeric_limits<int>::max(), "{} rows exceed what one launch can hold", rows);
-  constexpr int device_team = 128;
-  return Team(static_cast<int>(rows), scalar_lanes ? device_team : 1);
+  constexpr int threads = std::is_same_v<MemorySpace, Kokkos::HostSpace> ? 1 : 128;
+  return Team(static_cast<int>(rows), threads);
 }
 
 /// body(i) for i in [0, count).
