@@ -22,14 +22,14 @@ enum class Pass { forward, backward_input, backward_weight };
 template <class In>
 Matrix<In> filled(std::int64_t rows, std::int64_t columns) {
   const Matrix<float> wide("wide", static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
-  const Vector<float> values = elements(wide);
+  const Vector<float> values = flatten(wide);
   Kokkos::parallel_for(
       "minigift::benchmark_fill", Range(0, size(values)), KOKKOS_LAMBDA(const std::int64_t i) {
         values(i) = static_cast<float>(i * 2654435761 % 1024) / 512 - 1;
       });
   if constexpr (std::is_same_v<In, bfloat16>) {
     const Matrix<bfloat16> narrow("narrow", wide.extent(0), wide.extent(1));
-    convert_to_bfloat16(elements(wide), elements(narrow));
+    convert_to_bfloat16(flatten(wide), flatten(narrow));
     return narrow;
   } else if constexpr (std::is_same_v<In, double>) {
     const Matrix<double> converted("double", wide.extent(0), wide.extent(1));

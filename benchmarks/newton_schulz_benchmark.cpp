@@ -15,7 +15,7 @@ namespace {
 
 Matrix<float> filled(std::int64_t rows, std::int64_t columns) {
   const Matrix<float> matrix("matrix", static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
-  const Vector<float> values = elements(matrix);
+  const Vector<float> values = flatten(matrix);
   const PhiloxKey key = philox_key(1, 0, 0, 0);
   Kokkos::parallel_for(
       "minigift::benchmark_fill", Range(0, size(values)),
@@ -59,7 +59,7 @@ void muon(benchmark::State& state) {
 
 void adamw_step(benchmark::State& state) {
   const std::int64_t count = state.range(0);
-  const Vector<float> parameter = elements(filled(1, count)), gradient = elements(filled(1, count));
+  const Vector<float> parameter = flatten(filled(1, count)), gradient = flatten(filled(1, count));
   const auto length = static_cast<std::size_t>(count);
   const Vector<float> m("m", length), v("v", length);
   std::int64_t step = 0;

@@ -18,7 +18,7 @@ namespace {
 
 Matrix<float> filled(std::int64_t rows, std::int64_t columns) {
   const Matrix<float> matrix("matrix", static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
-  const Vector<float> values = elements(matrix);
+  const Vector<float> values = flatten(matrix);
   const PhiloxKey key = philox_key(1, 0, 0, 0);
   Kokkos::parallel_for(
       "minigift::benchmark_fill", Range(0, size(values)),
@@ -84,7 +84,7 @@ void sketch(benchmark::State& state) {
   Matrix<In> inputs;
   if constexpr (std::is_same_v<In, bfloat16>) {
     inputs = Matrix<In>("inputs", x.extent(0), x.extent(1));
-    convert_to_bfloat16(elements(x), elements(inputs));
+    convert_to_bfloat16(flatten(x), flatten(inputs));
   } else {
     inputs = x;
   }

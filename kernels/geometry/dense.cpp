@@ -177,8 +177,8 @@ std::int64_t DenseWhitening::block_width(std::int64_t block) const {
 
 Matrix<float> DenseWhitening::block(Direction direction, std::int64_t block) const {
   const std::int64_t extent_of_block = block_width(block);
-  return matrix_slice(direction == Direction::forward ? transform : inverse, block * width * width,
-                      extent_of_block, extent_of_block);
+  return slice(direction == Direction::forward ? transform : inverse, block * width * width, extent_of_block,
+               extent_of_block);
 }
 
 DenseWhitening identity_whitening(std::int64_t d) {
@@ -255,7 +255,7 @@ Matrix<double> second_moment(const Matrix<const float>& x) {
                             x.extent(1));
   for (std::int64_t first = 0; first < rows; first += most_rows) {
     const std::int64_t count = std::min(most_rows, rows - first);
-    const Matrix<double> part = matrix_slice(elements(wide), 0, count, d);
+    const Matrix<double> part = slice(flatten(wide), 0, count, d);
     Kokkos::parallel_for(
         "minigift::widen_rows", Range(0, count), KOKKOS_LAMBDA(const std::int64_t i) {
           for (std::int64_t j = 0; j < d; ++j)

@@ -63,10 +63,10 @@ void apply_input(const Matrix<float>& w, const DenseWhitening& whitening, Direct
   reserve(workspace, (one_block ? 1 : 2) * m * whitening.width);
   for (std::int64_t block = 0; block < whitening.block_count(); ++block) {
     const std::int64_t width = whitening.block_width(block), first = block * whitening.width;
-    const Matrix<float> result = matrix_slice(workspace, 0, m, width);
+    const Matrix<float> result = slice(workspace, 0, m, width);
     Matrix<float> part = w;
     if (!one_block) {
-      part = matrix_slice(workspace, m * whitening.width, m, width);
+      part = slice(workspace, m * whitening.width, m, width);
       gather_columns(w, first, part);
     }
     gemm<float, float>(Transpose::no, Transpose::no, 1.0f, part, whitening.block(direction, block), 0.0f,
@@ -86,8 +86,8 @@ void apply_output(const Matrix<float>& w, const DenseWhitening& whitening, Direc
   reserve(workspace, whitening.width * n);
   for (std::int64_t block = 0; block < whitening.block_count(); ++block) {
     const std::int64_t width = whitening.block_width(block);
-    const Matrix<float> part = matrix_slice(elements(w), block * whitening.width * n, width, n);
-    const Matrix<float> result = matrix_slice(workspace, 0, width, n);
+    const Matrix<float> part = slice(flatten(w), block * whitening.width * n, width, n);
+    const Matrix<float> result = slice(workspace, 0, width, n);
     gemm<float, float>(Transpose::yes, Transpose::no, 1.0f, whitening.block(direction, block), part, 0.0f,
                        result);
     Kokkos::deep_copy(part, result);

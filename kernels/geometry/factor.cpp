@@ -15,8 +15,8 @@ namespace {
 
 Matrix<double> widened(const Matrix<const float>& source, double factor) {
   const Matrix<double> wide("minigift::widened", source.extent(0), source.extent(1));
-  const Vector<const float> from = elements(source);
-  const Vector<double> to = elements(wide);
+  const Vector<const float> from = flatten(source);
+  const Vector<double> to = flatten(wide);
   Kokkos::parallel_for(
       "minigift::widened", Range(0, size(from)),
       KOKKOS_LAMBDA(const std::int64_t i) { to(i) = factor * static_cast<double>(from(i)); });
@@ -134,7 +134,7 @@ LowRankFactor nystrom_factor(const Sketch& sketch, const Matrix<const float>& om
   if (tokens == 0) return empty_factor(d, 0);
   const double trace = trace_count[0] / tokens;
   const Matrix<double> y = widened(sketch.y, 1 / tokens);
-  const double norm = std::sqrt(sum_of_squares<double>(elements(y)));
+  const double norm = std::sqrt(sum_of_squares<double>(flatten(y)));
   require(std::isfinite(trace) && std::isfinite(norm) && tokens > 0,
           "Nystroem factor of dimension {}: the sketch is not finite (trace {}, norm {}, tokens {})", d,
           trace, norm, tokens);
@@ -148,8 +148,8 @@ LowRankFactor nystrom_factor(const Sketch& sketch, const Matrix<const float>& om
   const double rounding = std::sqrt(static_cast<double>(d)) * std::numeric_limits<float>::epsilon() * norm;
   const double shift = std::max(rounding, skew);
   const Matrix<double> overlap = product(Transpose::yes, test, test);
-  const Vector<double> b_flat = elements(b), overlap_flat = elements(overlap);
-  const Vector<double> y_flat = elements(y), test_flat = elements(test);
+  const Vector<double> b_flat = flatten(b), overlap_flat = flatten(overlap);
+  const Vector<double> y_flat = flatten(y), test_flat = flatten(test);
   Kokkos::parallel_for(
       "minigift::nystrom_shift", Range(0, size(b_flat)),
       KOKKOS_LAMBDA(const std::int64_t i) { b_flat(i) += shift * overlap_flat(i); });

@@ -20,7 +20,7 @@ Matrix<float> copy_of(const Matrix<const float>& w) {
 }
 
 double norm_squared(const Matrix<const float>& w) {
-  return sum_of_squares<float>(elements(w));
+  return sum_of_squares<float>(flatten(w));
 }
 
 /// sum_j ||u_:j||^2 weights(j).
@@ -63,7 +63,7 @@ GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& 
   const double norm = norm_squared(w);
   if (whitening.is_identity || rank == 0 || m == 0) return {norm, norm};
   reserve(workspace, m * (d + rank));
-  const Matrix<float> u = matrix_slice(workspace, 0, m, d);
+  const Matrix<float> u = slice(workspace, 0, m, d);
   Kokkos::deep_copy(u, w);
   Vector<float> coefficients = slice(workspace, m * d, m * rank);
   apply_low_rank(u, whitening.basis, whitening.forward, coefficients);

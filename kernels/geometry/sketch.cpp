@@ -24,7 +24,7 @@ void add_products(const Matrix<const float>& x, const Matrix<const float>& omega
                   SketchWorkspace& workspace) {
   const std::int64_t rows = extent(x, 0), k = extent(omega, 1);
   reserve(workspace.projection, rows * k);
-  const Matrix<float> projection = matrix_slice(workspace.projection, 0, rows, k);
+  const Matrix<float> projection = slice(workspace.projection, 0, rows, k);
   gemm<float, float>(Transpose::no, Transpose::no, 1.0f, x, omega, 0.0f, projection);
   gemm<float, float>(Transpose::yes, Transpose::no, 1.0f, x, projection, 1.0f, sketch.y);
 }
@@ -34,12 +34,12 @@ void add_products(const Matrix<const bfloat16>& x, const Matrix<const float>& om
   const std::int64_t rows = extent(x, 0), d = extent(omega, 0), k = extent(omega, 1);
   reserve(workspace.projection, rows * k);
   reserve(workspace.narrow, (d + rows) * k);
-  const Matrix<float> projection = matrix_slice(workspace.projection, 0, rows, k);
-  const Matrix<bfloat16> narrow_omega = matrix_slice(workspace.narrow, 0, d, k);
-  const Matrix<bfloat16> narrow_projection = matrix_slice(workspace.narrow, d * k, rows, k);
-  convert_to_bfloat16(elements(omega), elements(narrow_omega));
+  const Matrix<float> projection = slice(workspace.projection, 0, rows, k);
+  const Matrix<bfloat16> narrow_omega = slice(workspace.narrow, 0, d, k);
+  const Matrix<bfloat16> narrow_projection = slice(workspace.narrow, d * k, rows, k);
+  convert_to_bfloat16(flatten(omega), flatten(narrow_omega));
   gemm<bfloat16, float>(Transpose::no, Transpose::no, 1.0f, x, narrow_omega, 0.0f, projection);
-  convert_to_bfloat16(elements(projection), elements(narrow_projection));
+  convert_to_bfloat16(flatten(projection), flatten(narrow_projection));
   gemm<bfloat16, float>(Transpose::yes, Transpose::no, 1.0f, x, narrow_projection, 1.0f, sketch.y);
 }
 
@@ -84,13 +84,13 @@ Matrix<float> sketch_test_matrix(std::int64_t d, std::int64_t k, std::uint64_t s
 
 Matrix<float> sketch_warm_test_matrix(const Sketch& sketch, const Matrix<const float>& omega) {
   check_shapes(extent(omega, 0), omega, sketch);
-  const Vector<const float> y = elements(sketch.y);
+  const Vector<const float> y = flatten(sketch.y);
   const double norm = std::sqrt(sum_of_squares<float>(y));
   require(std::isfinite(norm), "warm test matrix of shape ({}, {}): the sketch is not finite",
           extent(omega, 0), extent(omega, 1));
   const Matrix<double> range("minigift::sketch_range", omega.extent(0), omega.extent(1));
-  const Vector<double> values = elements(range);
-  const Vector<const float> old = elements(omega);
+  const Vector<double> values = flatten(range);
+  const Vector<const float> old = flatten(omega);
   const double factor = norm > 0 ? 1 / norm : 0;
   Kokkos::parallel_for(
       "minigift::sketch_range", Range(0, size(values)), KOKKOS_LAMBDA(const std::int64_t i) {
@@ -105,7 +105,7 @@ void sketch_accumulate(const Matrix<const In>& x, const Matrix<const float>& ome
   check_shapes(extent(x, 1), omega, sketch);
   if (extent(x, 0) == 0) return;
   add_products(x, omega, sketch, workspace);
-  const double energy = sum_of_squares<In>(elements(x));
+  const double energy = sum_of_squares<In>(flatten(x));
   const double tokens = static_cast<double>(extent(x, 0));
   const Vector<double> trace_count = sketch.trace_count;
   Kokkos::parallel_for(

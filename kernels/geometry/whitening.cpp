@@ -81,7 +81,7 @@ void apply_low_rank(const Matrix<float>& w, const Matrix<const float>& basis, co
           extent(basis, 0), rank, size(gain), m, extent(w, 1));
   if (m == 0 || rank == 0) return;
   reserve(workspace, m * rank);
-  const Matrix<float> coefficients = matrix_slice(workspace, 0, m, rank);
+  const Matrix<float> coefficients = slice(workspace, 0, m, rank);
   gemm<float, float>(Transpose::no, Transpose::no, 1.0f, w, basis, 0.0f, coefficients);
   Kokkos::parallel_for(
       "minigift::low_rank_gain", Range(0, m), KOKKOS_LAMBDA(const std::int64_t i) {

@@ -17,18 +17,4 @@ void reserve(Vector<T>& buffer, std::int64_t count) {
                      static_cast<std::size_t>(count));
 }
 
-/// The elements from `offset` as a contiguous matrix, without ownership.
-template <class T>
-Matrix<T> matrix_slice(const Vector<T>& buffer, std::int64_t offset, std::int64_t rows,
-                       std::int64_t columns) {
-  return Matrix<T>(slice(buffer, offset, rows * columns).data(), static_cast<std::size_t>(rows),
-                   static_cast<std::size_t>(columns));
-}
-
-/// The elements of a contiguous matrix as a vector, without ownership.
-template <class T>
-Vector<T> elements(const Matrix<T>& matrix) {
-  return Vector<T>(matrix.data(), matrix.size());
-}
-
 }  // namespace minigift

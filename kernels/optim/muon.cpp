@@ -110,9 +110,9 @@ void muon_step(const Matrix<S>& weight, const Matrix<const S>& gradient, const M
           extent(gradient, 1), extent(momentum, 0), extent(momentum, 1));
   if (m == 0 || n == 0) return;
   reserve(workspace.update, m * n);
-  const Matrix<S> update = matrix_slice(workspace.update, 0, m, n);
-  accumulate_momentum<S>(momentum_rule<S>(options, gradient_scale), elements(gradient), elements(momentum),
-                         elements(update));
+  const Matrix<S> update = slice(workspace.update, 0, m, n);
+  accumulate_momentum<S>(momentum_rule<S>(options, gradient_scale), flatten(gradient), flatten(momentum),
+                         flatten(update));
 
   std::vector<Coefficients<S>> coefficients;
   for (const auto& [a, b, c] : options.coefficients)
@@ -122,7 +122,7 @@ void muon_step(const Matrix<S>& weight, const Matrix<const S>& gradient, const M
 
   const double rate = static_cast<double>(learning_rate);
   move<S>(static_cast<S>(1 - rate * static_cast<double>(options.weight_decay)),
-          static_cast<S>(rate * update_scale(options, m, n)), elements(update), elements(weight));
+          static_cast<S>(rate * update_scale(options, m, n)), flatten(update), flatten(weight));
 }
 
 #define MINIGIFT_INSTANTIATE(S)                                                                \

@@ -18,8 +18,8 @@ template <class S>
 void copy_scaled(const Matrix<const S>& from, S factor, bool transposed, const Matrix<S>& to) {
   const std::int64_t p = extent(to, 0), q = extent(to, 1);
   if (!transposed) {
-    const Vector<const S> source = elements(from);
-    const Vector<S> target = elements(to);
+    const Vector<const S> source = flatten(from);
+    const Vector<S> target = flatten(to);
     Kokkos::parallel_for(
         "minigift::copy_scaled", Range(0, p * q),
         KOKKOS_LAMBDA(const std::int64_t i) { target(i) = factor * source(i); });
@@ -71,8 +71,8 @@ void full_step(const Coefficients<S>& step, const Buffers<S>& buffers) {
 }
 
 Matrix<bfloat16> narrowed(const Matrix<float>& wide, const Vector<bfloat16>& storage, std::int64_t offset) {
-  const Matrix<bfloat16> narrow = matrix_slice(storage, offset, extent(wide, 0), extent(wide, 1));
-  convert_to_bfloat16(elements(wide), elements(narrow));
+  const Matrix<bfloat16> narrow = slice(storage, offset, extent(wide, 0), extent(wide, 1));
+  convert_to_bfloat16(flatten(wide), flatten(narrow));
   return narrow;
 }
 
@@ -80,7 +80,7 @@ Matrix<bfloat16> narrowed(const Matrix<float>& wide, const Vector<bfloat16>& sto
 void bfloat16_step(const Coefficients<float>& step, const Buffers<float>& buffers,
                    const Vector<bfloat16>& storage) {
   const auto [a, b, c] = step;
-  const std::int64_t count = size(elements(buffers.x));
+  const std::int64_t count = size(flatten(buffers.x));
   const Matrix<bfloat16> x = narrowed(buffers.x, storage, 0);
   gemm<bfloat16, float>(Transpose::no, Transpose::yes, 1.0f, x, x, 0.0f, buffers.gram);
   const Matrix<bfloat16> gram = narrowed(buffers.gram, storage, count);
@@ -127,11 +127,11 @@ void newton_schulz(const Matrix<S>& b, const std::vector<Coefficients<S>>& coeff
   if (p == 0) return;
   reserve(workspace.elements, 2 * p * q + 2 * p * p);
   if (narrow) reserve(workspace.narrow, p * q + p * p);
-  Buffers<S> buffers{matrix_slice(workspace.elements, 0, p, q), matrix_slice(workspace.elements, p * q, p, q),
-                     matrix_slice(workspace.elements, 2 * p * q, p, p),
-                     matrix_slice(workspace.elements, 2 * p * q + p * p, p, p)};
+  Buffers<S> buffers{slice(workspace.elements, 0, p, q), slice(workspace.elements, p * q, p, q),
+                     slice(workspace.elements, 2 * p * q, p, p),
+                     slice(workspace.elements, 2 * p * q + p * p, p, p)};
   const bool transposed = m > n;
-  const double norm = std::sqrt(sum_of_squares<S>(elements(b))) + static_cast<double>(epsilon);
+  const double norm = std::sqrt(sum_of_squares<S>(flatten(b))) + static_cast<double>(epsilon);
   copy_scaled<S>(b, static_cast<S>(norm > 0 ? 1 / norm : 0), transposed, buffers.x);
   for (const Coefficients<S>& step : coefficients) {
     if constexpr (std::is_same_v<S, float>) {

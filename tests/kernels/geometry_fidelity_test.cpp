@@ -169,7 +169,7 @@ void Fidelity::measure(int seed) {
   add("two-sided", error_of(w, output, full), gamma(gamma_two_sided(w, output, full)), plain, bound);
   // The loss is a mean over tokens, so that gradients at the outputs carry 1 / (batch tokens), here 2^-20.
   const Matrix<double> small = test::clone(g);
-  const Vector<double> values = elements(small);
+  const Vector<double> values = flatten(small);
   Kokkos::parallel_for(
       "minigift::test_scale", Range(0, size(values)),
       KOKKOS_LAMBDA(const std::int64_t i) { values(i) *= 0x1p-40; });

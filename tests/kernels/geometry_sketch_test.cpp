@@ -85,8 +85,8 @@ TEST(Sketch, Bfloat16InputsDifferByTheRoundingOfTheProjectionOnly) {
   const std::int64_t rows = 512, d = 64, k = 16;
   const Matrix<float> x = tokens(rows, d, 3), omega = sketch_test_matrix(d, k, 5);
   const Matrix<bfloat16> narrow("narrow", x.extent(0), x.extent(1));
-  convert_to_bfloat16(elements(x), elements(narrow));
-  convert_to_float(elements(narrow), elements(x));
+  convert_to_bfloat16(flatten(x), flatten(narrow));
+  convert_to_float(flatten(narrow), flatten(x));
   Sketch sketch = make_sketch(d, k);
   sketch_accumulate<bfloat16>(narrow, omega, sketch);
   const Sketch exact = sketch_of(x, omega);

@@ -179,8 +179,8 @@ TEST(Gamma, LowRankFormMatchesTheDefinition) {
   EXPECT_NEAR(gamma(terms), expected, 1e-5 * expected);
 
   // Row slices add.
-  const GammaTerms upper = gamma_low_rank(matrix_slice(elements(w), 0, 10, d), whitening, workspace);
-  const GammaTerms lower = gamma_low_rank(matrix_slice(elements(w), 10 * d, m - 10, d), whitening, workspace);
+  const GammaTerms upper = gamma_low_rank(slice(flatten(w), 0, 10, d), whitening, workspace);
+  const GammaTerms lower = gamma_low_rank(slice(flatten(w), 10 * d, m - 10, d), whitening, workspace);
   EXPECT_NEAR(upper.numerator + lower.numerator, terms.numerator, 1e-6 * terms.numerator);
   EXPECT_NEAR(upper.norm_squared + lower.norm_squared, terms.norm_squared, 1e-12 * terms.norm_squared);
 }

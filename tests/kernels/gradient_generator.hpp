@@ -44,7 +44,7 @@ template <class S>
 Matrix<S> normal_matrix(std::int64_t rows, std::int64_t columns, std::uint64_t seed, std::uint32_t stream,
                         double factor = 1) {
   const Matrix<S> matrix("normal", static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
-  const Vector<S> values = elements(matrix);
+  const Vector<S> values = flatten(matrix);
   const PhiloxKey key = philox_key(seed, 0, stream, 0);
   Kokkos::parallel_for(
       "minigift::test_normal", Range(0, size(values)), KOKKOS_LAMBDA(const std::int64_t i) {
@@ -107,18 +107,18 @@ inline Matrix<float> round_trip(Format format, const Matrix<float>& w) {
   const Vector<float> amax("amax", 1), scale("scale", 1);
   const Vector<std::uint8_t> codes("codes", w.size() * static_cast<std::size_t>(bytes_per_code(format)));
   const Matrix<float> result("round_trip", w.extent(0), w.extent(1));
-  group_amax(elements(w), tiles, amax);
+  group_amax(flatten(w), tiles, amax);
   scales_from_amax(format, 1.0f, amax, scale);
-  quantize(format, Rounding::nearest_even, elements(w), tiles, scale, codes, Vector<float>(), PhiloxKey{},
+  quantize(format, Rounding::nearest_even, flatten(w), tiles, scale, codes, Vector<float>(), PhiloxKey{},
            nullptr);
-  dequantize(format, codes, tiles, scale, 1.0f, elements(result));
+  dequantize(format, codes, tiles, scale, 1.0f, flatten(result));
   return result;
 }
 
 /// ||approximation - exact||_F / ||exact||_F.
 inline double relative_error(const Matrix<float>& approximation, const Matrix<float>& exact) {
   const Matrix<float> difference("difference", exact.extent(0), exact.extent(1));
-  const Vector<float> a = elements(approximation), b = elements(exact), c = elements(difference);
+  const Vector<float> a = flatten(approximation), b = flatten(exact), c = flatten(difference);
   Kokkos::parallel_for(
       "minigift::test_difference", Range(0, size(c)),
       KOKKOS_LAMBDA(const std::int64_t i) { c(i) = a(i) - b(i); });

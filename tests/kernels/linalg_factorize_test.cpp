@@ -266,7 +266,7 @@ TYPED_TEST(Factorize, SumsOfSquares) {
         row_sums("rows", static_cast<std::size_t>(m));
     column_sums_of_squares<S>(a, column_sums);
     row_sums_of_squares<S>(a, row_sums);
-    EXPECT_NEAR(sum_of_squares<S>(elements(a)), total, 1e-12 * total);
+    EXPECT_NEAR(sum_of_squares<S>(flatten(a)), total, 1e-12 * total);
     EXPECT_LE(largest_difference(values_of(column_sums), columns), 1e-12 * total);
     EXPECT_LE(largest_difference(values_of(row_sums), rows), 1e-12 * total);
   }

@@ -121,7 +121,7 @@ TYPED_TEST(NewtonSchulz, IgnoresPositiveScale) {
   const Matrix<S> result = orthogonalised(b, simple_coefficients());
   for (const double factor : {1024.0, 0.25, 1e-3, 1e8}) {
     const Matrix<S> scaled = test::clone(b);
-    const Vector<S> values = elements(scaled);
+    const Vector<S> values = flatten(scaled);
     const S multiplier = static_cast<S>(factor);
     Kokkos::parallel_for(
         "minigift::test_scale", Range(0, size(values)),
@@ -227,7 +227,7 @@ TEST(Muon, UpdateSizePerScaleMode) {
       MuonWorkspace<float> workspace;
       muon_step<float>(weight, test::gaussian_matrix<float>(m, n, 3), momentum, 1.0f, 1.0f, options,
                        workspace);
-      return std::sqrt(sum_of_squares<float>(elements(weight)) / (rows * columns));
+      return std::sqrt(sum_of_squares<float>(flatten(weight)) / (rows * columns));
     };
     EXPECT_NEAR(size_of_update(UpdateScale::spectral, 1.0f), 1, 0.03);
     EXPECT_NEAR(size_of_update(UpdateScale::spectral, 0.2f), 0.2, 0.006);
