@@ -29,6 +29,8 @@ void add_train_command(CLI::App& app, TrainArguments& arguments) {
       ->take_all();
   command->add_option("--out", arguments.output,
                       "New folder for run.json, steps.csv and figures (same as output.directory)");
+  command->add_flag("--print-deck", arguments.print_deck,
+                    "Print the effective deck (defaults, deck and overrides together) and stop");
   command->add_flag("--help-deck", arguments.print_help_deck,
                     "List every deck key with unit, default and meaning");
   command->add_flag("--markdown", arguments.markdown, "With --help-deck: as Markdown");
@@ -139,6 +141,10 @@ int run_train(const TrainArguments& arguments) {
   Communicator& communicator = *setup.communicator;
   const Deck& deck = setup.deck;
   const bool root = communicator.rank() == 0;
+  if (arguments.print_deck) {
+    if (root) fmt::print("{}", to_text(deck));
+    return 0;
+  }
 
   std::unique_ptr<TokenSource> source;
   communicator.together([&] {

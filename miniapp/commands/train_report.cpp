@@ -46,10 +46,11 @@ void TrainProgress::header(const Setup& setup, const TokenSource& source) {
   const std::int64_t ranks = setup.communicator->size();
   fmt::print("miniGIFT train, git {}{}\n", build_git_commit().substr(0, 10),
              build_git_dirty() ? " (changed)" : "");
-  fmt::print("  ranks    {}; {} thread{} each for {}\n", setup.communicator->description(), setup.threads,
-             setup.threads == 1 ? "" : "s", linalg_backend());
-  fmt::print("  kernels  Kokkos {}.{}.{}, {}\n", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100,
-             KOKKOS_VERSION % 100, ExecutionSpace::name());
+  fmt::print("  ranks    {}\n", setup.communicator->description());
+  fmt::print("  algebra  {}\n", linalg_backend());
+  fmt::print("  kernels  Kokkos {}.{}.{}, {}, {} thread{} per rank\n", KOKKOS_VERSION / 10000,
+             KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100, ExecutionSpace::name(),
+             ExecutionSpace().concurrency(), ExecutionSpace().concurrency() == 1 ? "" : "s");
   fmt::print("  model    {}: {} parameters, {} layers, C {}, H {} ({} kv), F {}, V {}, compute {}{}\n",
              deck.model.name, cell_count(shape.parameter_count()), shape.layers, shape.hidden, shape.heads,
              shape.kv_heads, shape.feed_forward, shape.vocabulary, name_of(deck.train.compute),

@@ -179,9 +179,12 @@ std::string Communicator::mpi_library() const {
 }
 
 std::string Communicator::description() const {
+  // Libraries add build details after the version, which belong into records, not into a heading.
+  const std::string library = mpi_library();
   return fmt::format(
       "{}: {} rank{} on {} node{}, {}, messages up to {} bytes, watchdog {:g} s, signature checks {}",
-      mpi_library(), size(), size() == 1 ? "" : "s", node_count(), node_count() == 1 ? "" : "s",
+      library.substr(0, library.find(',')), size(), size() == 1 ? "" : "s", node_count(),
+      node_count() == 1 ? "" : "s",
       memory_is_on_host ? "host memory" : "device memory staged through the host",
       state_->options.max_message_bytes, state_->options.watchdog_seconds,
       state_->options.check_signatures ? "on" : "off");
