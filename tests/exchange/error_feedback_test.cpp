@@ -1,5 +1,7 @@
-// Error feedback: what was applied plus what is left equals what came in (algorithm 1, lines 16 and 20 of
-// arXiv:2607.07494, and both residuals of the all-to-all reduction).
+// Error feedback: what was applied plus what is left equals what came in (Algorithm 1, lines 16 and 20 of
+// arXiv:2607.07494, and both residuals of the all-to-all reduction). What is left is made to come out: after
+// some steps with gradients follow steps with none, in which each cast leaves at most 2^-4 of the residual it
+// found.
 #include "tests/exchange/fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -13,24 +15,35 @@ using test::host;
 using test::method_with;
 using test::SyntheticStep;
 
-/// ||sum of means applied - sum of exact means|| / ||sum of exact means|| after `steps` steps.
-double cumulative_error(const Method& method, Communicator& communicator, std::int64_t steps) {
+constexpr std::int64_t steps_with_gradients = 5;
+constexpr std::int64_t steps_without = 10;
+
+void add(std::vector<double>& sum, const std::vector<float>& values, double factor) {
+  sum.resize(values.size(), 0.0);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    sum[i] += factor * static_cast<double>(values[i]);
+}
+
+/// ||sum applied - sum of exact means|| / ||sum of exact means||, when the residuals have come out.
+double what_is_lost(const Method& method, Communicator& communicator) {
   SyntheticStep step;
   CodecExchange exchange(method, step.registry, step.gradients, communicator, {.bucket_bytes = 60'000});
   std::vector<double> applied, exact;
-  for (std::int64_t s = 0; s < steps; ++s) {
-    step.run(exchange, s, communicator.rank());
-    const auto values = host(step.gradients);
-    applied.resize(values.size(), 0.0);
-    exact.resize(values.size(), 0.0);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      applied[i] += static_cast<double>(values[i]);
+  for (std::int64_t s = 0; s < steps_with_gradients + steps_without; ++s) {
+    exchange.begin_step(s);
+    // Inputs are observed in every step, so that coordinates go on changing while the residual comes out.
+    step.fill(s, communicator.rank(), 1.0f, &exchange);
+    if (s >= steps_with_gradients) Kokkos::deep_copy(step.gradients, 0.0f);
+    exchange.begin_backward();
+    for (int t = step.registry.size() - 1; t >= 0; --t)
+      exchange.ready(t);
+    EXPECT_FALSE(exchange.finish().skipped);
+    add(applied, host(step.gradients), 1.0);
+    if (s >= steps_with_gradients) continue;
     for (int r = 0; r < communicator.size(); ++r) {
       SyntheticStep local;
       local.fill(s, r);
-      const auto mine = host(local.gradients);
-      for (std::size_t i = 0; i < mine.size(); ++i)
-        exact[i] += static_cast<double>(mine[i]) / communicator.size();
+      add(exact, host(local.gradients), 1.0 / communicator.size());
     }
   }
   double error = 0.0, norm = 0.0;
@@ -41,76 +54,55 @@ double cumulative_error(const Method& method, Communicator& communicator, std::i
   return std::sqrt(error / norm);
 }
 
-TEST(ErrorFeedback, BothResidualsMakeTheErrorTelescopeOverAllToAll) {
+/// Round-off of the sums and residuals: some tens of FP32 operations of unit roundoff 2^-24.
+constexpr double round_off = 64 * 0x1p-24;
+
+TEST(ErrorFeedback, AllToAllLosesNothing) {
   Communicator communicator;
-  const auto edit = [](ErrorFeedbackChoice choice) {
-    return [choice](MethodDeck& deck) {
-      deck.error_feedback = choice;
+  for (const Format format : {Format::e4m3, Format::e5m2, Format::int8}) {
+    const Method method = method_with("gift-a2a", communicator.size(), [format](MethodDeck& deck) {
+      deck.format = format;
       deck.coordinates = CoordinatesChoice::euclidean;
-    };
-  };
-  const int n = communicator.size();
-  // With residuals the error after S steps is that of one step's residual: smaller by about S.
-  const double without =
-      cumulative_error(method_with("gift-a2a", n, edit(ErrorFeedbackChoice::off)), communicator, 8);
-  const double with =
-      cumulative_error(method_with("gift-a2a", n, edit(ErrorFeedbackChoice::all)), communicator, 8);
-  EXPECT_LT(with, 0.4 * without);
+      deck.error_feedback = ErrorFeedbackChoice::all;
+    });
+    EXPECT_LE(what_is_lost(method, communicator), round_off) << minigift::name(format);
+  }
 }
 
-TEST(ErrorFeedback, SurvivesAChangeOfCoordinates) {
+TEST(ErrorFeedback, WithoutItTheRoundingIsLost) {
   Communicator communicator;
-  const int n = communicator.size();
-  const auto edit = [](ErrorFeedbackChoice choice) {
-    return [choice](MethodDeck& deck) {
-      deck.error_feedback = choice;
-      deck.layers = {"all"};
-      deck.refresh_period = 2;  // residuals are re-expressed every other step
-      deck.guard = 10.0;
-    };
-  };
-  const double without =
-      cumulative_error(method_with("gift-a2a", n, edit(ErrorFeedbackChoice::off)), communicator, 8);
-  const double with =
-      cumulative_error(method_with("gift-a2a", n, edit(ErrorFeedbackChoice::all)), communicator, 8);
-  EXPECT_LT(with, 0.5 * without);
+  const Method method = method_with("gift-a2a", communicator.size(), [](MethodDeck& deck) {
+    deck.coordinates = CoordinatesChoice::euclidean;
+    deck.error_feedback = ErrorFeedbackChoice::off;
+  });
+  EXPECT_GT(what_is_lost(method, communicator), 1e-3);
 }
 
-TEST(ErrorFeedback, OneRankIsExactToRoundOff) {
-  // With one rank, INT8 and no owner rounding beyond the sender's, applied + residual = input in FP32: two
-  // steps whose second gradient is zero return what the first one dropped, except for that residual's own
-  // rounding.
+TEST(ErrorFeedback, AChangeOfCoordinatesLosesNothing) {
   Communicator communicator;
-  if (communicator.size() != 1) GTEST_SKIP() << "for one rank";
-  const Method method =
-      method_with("euclidean", 1, [](MethodDeck& deck) { deck.error_feedback = ErrorFeedbackChoice::all; });
-  SyntheticStep step;
-  CodecExchange exchange(method, step.registry, step.gradients, communicator, {});
-  step.fill(0, 0);
-  const auto input = host(step.gradients);
-  std::vector<double> applied(input.size(), 0.0);
-  for (std::int64_t s = 0; s < 6; ++s) {
-    exchange.begin_step(s);
-    if (s == 0) {
-      step.fill(0, 0);
-    } else {
-      Kokkos::deep_copy(step.gradients, 0.0f);
-    }
-    exchange.begin_backward();
-    for (int t = step.registry.size() - 1; t >= 0; --t)
-      exchange.ready(t);
-    exchange.finish();
-    const auto values = host(step.gradients);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      applied[i] += static_cast<double>(values[i]);
+  const Method method = method_with("gift-a2a", communicator.size(), [](MethodDeck& deck) {
+    deck.error_feedback = ErrorFeedbackChoice::all;
+    deck.layers = {"all"};
+    deck.refresh_period = 2;  // residuals of both ends are re-expressed every other step
+    deck.guard = 10.0;        // also where there is no gradient to judge by
+  });
+  // There and back through T costs round-off times its condition, below 10 for this spectrum.
+  EXPECT_LE(what_is_lost(method, communicator), 10 * round_off);
+}
+
+TEST(ErrorFeedback, TheNativeSumLosesItsHopsAlone) {
+  // No rank sees the rounding of a hop, so with more than one rank that part is lost; with one rank nothing
+  // is.
+  Communicator communicator;
+  const Method method = method_with("euclidean", communicator.size(),
+                                    [](MethodDeck& deck) { deck.error_feedback = ErrorFeedbackChoice::all; });
+  const double lost = what_is_lost(method, communicator);
+  if (communicator.size() == 1) {
+    EXPECT_LE(lost, round_off);
+  } else {
+    EXPECT_GT(lost, 1e-3);
+    EXPECT_LT(lost, 0.05);
   }
-  double error = 0.0, norm = 0.0;
-  for (std::size_t i = 0; i < input.size(); ++i) {
-    error += (applied[i] - static_cast<double>(input[i])) * (applied[i] - static_cast<double>(input[i]));
-    norm += static_cast<double>(input[i]) * static_cast<double>(input[i]);
-  }
-  // Six casts leave (2^-4)^6 of the worst element.
-  EXPECT_LT(std::sqrt(error / norm), 1e-6);
 }
 
 }  // namespace
