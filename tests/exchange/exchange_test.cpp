@@ -150,6 +150,45 @@ TEST(Exchange, ANonFiniteGradientOnOneRankIsSkippedByAllAndNamed) {
   }
 }
 
+TEST(Exchange, TheGuardKeepsTensorsEuclideanThatWouldLose) {
+  Communicator communicator;
+  const int n = communicator.size();
+  // Gradients that have nothing to do with the inputs: whitening spreads their error, gamma > 1.
+  const auto fill_noise = [&](SyntheticStep& step) {
+    const auto noise = test::normal_matrix<float>(1, step.registry.flat_size(), 5,
+                                                  static_cast<std::uint32_t>(communicator.rank()), 1e-3);
+    Kokkos::deep_copy(step.gradients, flatten(noise));
+  };
+  const auto run = [&](const Method& method, double& fallbacks) {
+    SyntheticStep step;
+    CodecExchange exchange(method, step.registry, step.gradients, communicator, {});
+    exchange.begin_step(0);
+    step.fill(0, communicator.rank(), 1.0f, &exchange);
+    fill_noise(step);
+    exchange.begin_backward();
+    for (int t = step.registry.size() - 1; t >= 0; --t)
+      exchange.ready(t);
+    fallbacks = static_cast<double>(exchange.finish().fallback_tensors);
+    return host(step.gradients);
+  };
+  const auto with_guard = [n](double guard) {
+    return method_with("gift", n, [guard](MethodDeck& deck) {
+      deck.layers = {"all"};
+      deck.exponent = 0.5;
+      deck.error_feedback = ErrorFeedbackChoice::off;
+      deck.guard = guard;
+    });
+  };
+  double guarded = 0.0, unguarded = 0.0, none = 0.0;
+  const auto safe = run(with_guard(0.95), guarded);
+  const auto bold = run(with_guard(100.0), unguarded);
+  const auto euclidean = run(method_named("euclidean", n), none);
+  EXPECT_EQ(guarded, 14.0) << "seven matrices in each of two layers";
+  EXPECT_EQ(unguarded, 0.0);
+  EXPECT_EQ(safe, euclidean);
+  EXPECT_NE(bold, euclidean);
+}
+
 TEST(Exchange, NonFiniteActivationsEndInASkippedStep) {
   Communicator communicator;
   SyntheticStep step;
