@@ -66,6 +66,7 @@ def plot_loss(axis, methods, look):
         axis.plot(steps, values, label=name, marker="o", markersize=3, **look[name])
         drawn.append((name, values, look[name]["color"]))
     axis.set(title="Validation loss", xlabel="optimizer step", ylabel="loss (nats/token)")
+    axis.locator_params(axis="x", integer=True)
     axis.grid(alpha=0.3)
     label_ends(axis, drawn)
 
@@ -84,6 +85,7 @@ def plot_difference(axis, methods, look):
         drawn.append((name, values, look[name]["color"]))
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set(title=f"Difference to {base}", xlabel="optimizer step", ylabel="difference ($10^{-3}$ nats/token)")
+    axis.locator_params(axis="x", integer=True)
     axis.grid(alpha=0.3)
     label_ends(axis, drawn)
 

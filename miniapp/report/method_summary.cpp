@@ -123,15 +123,16 @@ std::string summary_table(std::span<const MethodSummary> methods) {
     time.add_row(row);
   }
   return quality.text() +
-         "rel L2, 1-cosine: the exchanged gradient against an FP64 sum of the same local gradients, checked "
-         "steps. "
-         "payload: codes and scales of one gradient; wire: bytes one rank sent. fallback: selected tensors "
-         "kept Euclidean "
-         "by the guard, summed over steps.\n\n" +
+         "rel L2, 1-cosine: the exchanged gradient against an FP64 sum of the same local gradients, on "
+         "checked "
+         "steps.\n"
+         "payload: codes and scales of one gradient. wire: bytes one rank sent. fallback: selected tensors "
+         "that the "
+         "guard\nkept Euclidean, summed over steps. exchange: memory of the method beside the gradient.\n\n" +
          time.text() +
-         "step: median over steps of the slowest rank; phases: mean over steps of the slowest rank, each "
-         "without the "
-         "phases inside it.\n";
+         "step: median over steps of the slowest rank. phases: mean over steps of the slowest rank, each "
+         "without "
+         "the phases\ninside it.\n";
 }
 
 }  // namespace minigift
