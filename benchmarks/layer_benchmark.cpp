@@ -140,10 +140,3 @@ BENCHMARK(cross_entropy_with_gradient);
 BENCHMARK(cross_entropy_alone);
 
 }  // namespace
-
-int main(int argc, char** argv) {
-  Kokkos::ScopeGuard kokkos(argc, argv);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
-}

@@ -83,14 +83,3 @@ BENCHMARK(adamw_step)->Arg(1 << 16)->Arg(1 << 24);
 
 }  // namespace
 }  // namespace minigift
-
-int main(int argc, char** argv) {
-  Kokkos::ScopeGuard guard(argc, argv);
-  minigift::set_linalg_threads(1);
-  benchmark::AddCustomContext("linear algebra", minigift::linalg_backend());
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
-}

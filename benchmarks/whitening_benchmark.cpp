@@ -124,14 +124,3 @@ BENCHMARK(factor)->Args({768, 40})->Args({2688, 40})->Unit(benchmark::kMilliseco
 
 }  // namespace
 }  // namespace minigift
-
-int main(int argc, char** argv) {
-  Kokkos::ScopeGuard guard(argc, argv);
-  minigift::set_linalg_threads(1);
-  benchmark::AddCustomContext("linear algebra", minigift::linalg_backend());
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
-}

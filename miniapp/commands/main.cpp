@@ -14,6 +14,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace minigift {
@@ -24,16 +25,38 @@ std::string version_text() {
                      build_git_dirty() ? ", changed" : "");
 }
 
+/// Kokkos reads its own options, --kokkos-..., and would print its own help for --help: it gets those alone,
+/// the command line parser the others.
+struct SplitArguments {
+  std::vector<char*> kokkos;
+  std::vector<char*> own;
+};
+
+SplitArguments split_arguments(int argc, char** argv) {
+  SplitArguments split;
+  for (int i = 0; i < argc; ++i) {
+    const bool is_kokkos = std::string_view(argv[i]).starts_with("--kokkos");
+    if (i == 0 || is_kokkos) split.kokkos.push_back(argv[i]);
+    if (!is_kokkos) split.own.push_back(argv[i]);
+  }
+  return split;
+}
+
 /// Parses the command line and runs the command. Only rank 0 prints help and usage errors.
 int run(int argc, char** argv, int rank) {
+  SplitArguments split = split_arguments(argc, argv);
   CLI::App app{"Mini-app and benchmark suite for low-precision gradient communication in LLM pretraining"};
   app.set_version_flag("--version", version_text());
+  app.footer(
+      "Options of Kokkos begin with --kokkos (--kokkos-help). Exit status: 0 valid result, 1 invalid result "
+      "or\n"
+      "failure at run time, 2 usage or deck.");
   app.require_subcommand(1);
   TrainArguments train;
   train.command_line.assign(argv, argv + argc);
   add_train_command(app, train);
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(split.own.size()), split.own.data());
   } catch (const CLI::Success& done) {  // --help, --version
     if (rank == 0) app.exit(done);
     return 0;
@@ -44,6 +67,8 @@ int run(int argc, char** argv, int rank) {
     if (rank == 0) print_deck_help(train.markdown);
     return 0;
   }
+  int kokkos_argc = static_cast<int>(split.kokkos.size());
+  Kokkos::ScopeGuard kokkos(kokkos_argc, split.kokkos.data());
   return run_train(train);
 }
 
@@ -63,7 +88,6 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &world);
     try {
       check_world_size(world);
-      Kokkos::ScopeGuard kokkos(argc, argv);
       return run(argc, argv, rank);
     } catch (const UsageError& error) {
       // Agreed upon by all ranks, or the same on all of them: nobody waits for this one.
