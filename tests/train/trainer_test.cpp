@@ -126,6 +126,27 @@ TEST(Trainer, OverlapIsBitIdentical) {
   }
 }
 
+TEST(Trainer, RecomputationIsBitIdenticalAndBf16StaysClose) {
+  Communicator communicator;
+  for (const char* method : {"fp32", "gift"}) {
+    const std::string methods = std::string("exchange.methods=[\"") + method + "\"]";
+    TinyRun base(tiny_deck({methods}), communicator);
+    TinyRun recomputed(tiny_deck({methods, "model.recompute=true"}), communicator);
+    TinyRun narrow(tiny_deck({methods, "train.compute=bf16"}), communicator);
+    double loss = 0.0, narrow_loss = 0.0, first_loss = 0.0;
+    for (std::int64_t s = 0; s < base.deck.train.steps; ++s) {
+      loss = base.trainer.step().train_loss;
+      if (s == 0) first_loss = loss;
+      recomputed.trainer.step();
+      narrow_loss = narrow.trainer.step().train_loss;
+    }
+    EXPECT_EQ(base.parameters(), recomputed.parameters()) << method;
+    // Operands of 8 significant bits: the loss may move by a small part of what was learnt.
+    EXPECT_NEAR(narrow_loss, loss, 0.05 * (first_loss - loss)) << method;
+    EXPECT_NE(base.parameters(), narrow.parameters()) << method;
+  }
+}
+
 TEST(Trainer, ValidationLeavesNoTrace) {
   Communicator communicator;
   TinyRun never(tiny_deck(), communicator), always(tiny_deck(), communicator);
