@@ -108,7 +108,9 @@ void AllToAllReduction::set_error_feedback(const std::vector<bool>& has_residual
 }
 
 void AllToAllReduction::start(PhiloxKey key) {
+  // A stream of the owner's own: the sender has used the words of `key` for the same places on the wire.
   key_ = key;
+  key_.stream1 ^= 0x80000000u;
   if (has_scale(method_.format)) pack_scales(codec_.scale(), scale_position_, codec_.codes());
   request_ = communicator_.all_to_all(codec_.codes(), received_, bucket_.message_bytes);
   stage_ = Stage::scattering;

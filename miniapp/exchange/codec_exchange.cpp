@@ -1,12 +1,14 @@
 #include "miniapp/exchange/codec_exchange.hpp"
 
 #include "kernels/error.hpp"
+#include "kernels/linalg/reductions.hpp"
 #include "kernels/slice.hpp"
 #include "miniapp/report/region_timer.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace minigift {
 namespace {
@@ -231,16 +233,30 @@ ExchangeResult CodecExchange::finish() {
 
   ExchangeResult result = verdict();
   if (result.skipped) return result;
-  for (const auto& pipeline : pipelines_) {
+  for (const auto& pipeline : pipelines_)
     pipeline->decode();
-    pipeline->commit();
-  }
   if (uses_coordinates()) {
     const ScopedRegion region("coordinates");
     for (int t = 0; t < registry_.size(); ++t)
       coordinates_.from_communication(t, gradient(t));
   }
+  judge_sum(result);
+  if (result.skipped) return result;
+  for (const auto& pipeline : pipelines_)
+    pipeline->commit();
   return result;
+}
+
+void CodecExchange::judge_sum(ExchangeResult& result) {
+  const ScopedRegion region("optimizer");  // clipping needs the norm in any case
+  result.gradient_norm = std::sqrt(sum_of_squares<float>(gradients_));
+  // Finite gradients may still add up to an infinity. Replicas hold the same bits and come to the same
+  // verdict; where they may differ they have to agree.
+  std::int64_t finite = std::isfinite(result.gradient_norm) ? 1 : 0;
+  if (method_.allow_divergence) finite = communicator_.min_over_ranks(finite);
+  if (finite != 0) return;
+  result.skipped = true;
+  result.reason = "the sum over ranks";
 }
 
 ExchangeResult CodecExchange::verdict() {

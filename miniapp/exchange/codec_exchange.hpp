@@ -65,7 +65,10 @@ class CodecExchange final : public GradientExchange {
   /// Which tensors use coordinates and error feedback after the selection changed.
   void apply_selection();
   void profile_selection();
+  /// Whether all ranks sent finite gradients.
   ExchangeResult verdict();
+  /// Norm of the result, and whether it is finite.
+  void judge_sum(ExchangeResult& result);
   Matrix<float> gradient(int tensor) const;
 
   Method method_;

@@ -20,9 +20,10 @@
 namespace minigift {
 
 struct ExchangeResult {
-  bool skipped = false;       ///< a gradient was not finite on some rank: nobody may use this step's gradient
-  std::string reason;         ///< then: which tensor on which rank
-  QuantizeCounters counters;  ///< of this rank's casts
+  bool skipped = false;      ///< a gradient was not finite on some rank, or the sum is not: nobody may use it
+  double gradient_norm = 0;  ///< global L2 norm of the exchanged gradient, FP64 sum
+  std::string reason;        ///< then: which tensor on which rank
+  QuantizeCounters counters;          ///< of this rank's casts
   std::int64_t fallback_tensors = 0;  ///< selected tensors that the guard keeps in Euclidean coordinates
   std::int64_t selected_tensors = 0;
   std::int64_t selected_parameters = 0;

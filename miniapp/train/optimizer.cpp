@@ -2,8 +2,6 @@
 
 #include "kernels/slice.hpp"
 
-#include <cmath>
-
 namespace minigift {
 namespace {
 
@@ -29,17 +27,6 @@ MuonOptions muon_options(const OptimizerDeck& deck) {
 }
 
 }  // namespace
-
-double global_norm(const Vector<const float>& x) {
-  double sum = 0.0;
-  Kokkos::parallel_reduce(
-      "minigift::global_norm", Range(0, size(x)),
-      KOKKOS_LAMBDA(std::int64_t i, double& partial) {
-        partial += static_cast<double>(x(i)) * static_cast<double>(x(i));
-      },
-      sum);
-  return std::sqrt(sum);
-}
 
 Optimizer::Optimizer(const OptimizerDeck& deck, const ParameterRegistry& registry,
                      const Vector<float>& parameters, const Vector<float>& gradients)

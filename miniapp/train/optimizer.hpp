@@ -15,9 +15,6 @@
 
 namespace minigift {
 
-/// sqrt(sum x^2), accumulated in FP64.
-double global_norm(const Vector<const float>& x);
-
 class Optimizer {
  public:
   /// The flat buffers are described by `registry`; both must outlive the optimizer.

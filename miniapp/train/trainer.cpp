@@ -113,7 +113,7 @@ StepRow Trainer::step() {
     skipped_.push_back(fmt::format("step {}: not finite: {}", step_, result.reason));
   } else {
     const ScopedRegion region("optimizer");
-    row.gradient_norm = global_norm(model_.gradients());
+    row.gradient_norm = result.gradient_norm;
     const double clip = deck_.train.clip_norm;
     const double factor = clip > 0.0 && row.gradient_norm > clip ? clip / row.gradient_norm : 1.0;
     optimizer_.step(row.learning_rate, factor);

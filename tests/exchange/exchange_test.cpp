@@ -150,6 +150,24 @@ TEST(Exchange, ANonFiniteGradientOnOneRankIsSkippedByAllAndNamed) {
   }
 }
 
+TEST(Exchange, FiniteGradientsWhoseSumOverflowsAreSkipped) {
+  Communicator communicator;
+  for (const char* name : {"fp32", "bf16"}) {
+    SyntheticStep step;
+    CodecExchange exchange(method_named(name, communicator.size()), step.registry, step.gradients,
+                           communicator, {});
+    exchange.begin_step(0);
+    Kokkos::deep_copy(step.gradients, 3e38f);
+    exchange.begin_backward();
+    for (int t = step.registry.size() - 1; t >= 0; --t)
+      exchange.ready(t);
+    const ExchangeResult result = exchange.finish();
+    EXPECT_EQ(result.skipped, communicator.size() > 1) << name;
+    EXPECT_EQ(result.reason, communicator.size() > 1 ? "the sum over ranks" : "") << name;
+    EXPECT_FALSE(step.run(exchange, 1, communicator.rank()).skipped) << name;
+  }
+}
+
 TEST(Exchange, TheGuardKeepsTensorsEuclideanThatWouldLose) {
   Communicator communicator;
   const int n = communicator.size();
