@@ -2,6 +2,7 @@
 // gemm_benchmark. Muon adds its passes over weight, gradient and momentum. AdamW moves 28 bytes per
 // parameter: compare with `copy` of whitening_benchmark, 8 bytes per element.
 
+#include "benchmarks/filled.hpp"
 #include "kernels/format/philox.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/workspace.hpp"
@@ -12,16 +13,6 @@
 
 namespace minigift {
 namespace {
-
-Matrix<float> filled(std::int64_t rows, std::int64_t columns) {
-  const Matrix<float> matrix("matrix", static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
-  const Vector<float> values = flatten(matrix);
-  const PhiloxKey key = philox_key(1, 0, 0, 0);
-  Kokkos::parallel_for(
-      "minigift::benchmark_fill", Range(0, size(values)),
-      KOKKOS_LAMBDA(const std::int64_t i) { values(i) = philox_normal(key, i); });
-  return matrix;
-}
 
 void set_rate(benchmark::State& state, const char* name, double amount) {
   state.counters[name] = benchmark::Counter(amount, benchmark::Counter::kIsIterationInvariantRate);

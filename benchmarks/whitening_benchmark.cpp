@@ -6,6 +6,7 @@
 //     factor     eigenpairs from the sketch, on every rank alike, once per refresh
 // The copy of w is the yardstick for bytes, gemm_benchmark for flop.
 
+#include "benchmarks/filled.hpp"
 #include "kernels/format/quantize.hpp"
 #include "kernels/geometry/gamma.hpp"
 #include "kernels/linalg/gemm.hpp"
@@ -15,16 +16,6 @@
 
 namespace minigift {
 namespace {
-
-Matrix<float> filled(std::int64_t rows, std::int64_t columns) {
-  const Matrix<float> matrix("matrix", static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
-  const Vector<float> values = flatten(matrix);
-  const PhiloxKey key = philox_key(1, 0, 0, 0);
-  Kokkos::parallel_for(
-      "minigift::benchmark_fill", Range(0, size(values)),
-      KOKKOS_LAMBDA(const std::int64_t i) { values(i) = philox_normal(key, i); });
-  return matrix;
-}
 
 void set_counters(benchmark::State& state, double flop, double bytes) {
   state.counters["FLOP/s"] = benchmark::Counter(flop, benchmark::Counter::kIsIterationInvariantRate);

@@ -46,25 +46,25 @@ void print_deck_help(bool markdown) {
 
 namespace {
 
-/// One method from its first to its last step. Returns its rows; validation losses are in them.
+/// What remains of one method when its trainer is gone.
 struct MethodRun {
   MethodSummary summary;
   std::vector<std::string> skipped;
   bool replicas_identical = true;
   bool allows_divergence = false;
   bool wire_as_planned = true;
-  double initial_validation_loss = not_measured;
   double error_bound = not_measured;
 };
 
 MethodRun run_method(const Deck& deck, const MethodDeck& method, const TokenSource& source,
                      Communicator& communicator, RegionTimer& timer, StepsFile* file,
                      TrainProgress& progress) {
-  reset_peak_memory();
+  const bool own_peak = reset_peak_memory();
   Trainer trainer(deck, method, source, communicator, &timer);
   MethodRun run;
-  run.initial_validation_loss = trainer.validate();
-  progress.begin_method(trainer.description(), run.initial_validation_loss);
+  progress.begin_method(trainer.description(), trainer.validate());
+  if (!own_peak)
+    progress.message("  the system cannot reset peak memory: it includes the methods before this one");
 
   std::vector<StepRow> rows;
   const auto& train = deck.train;

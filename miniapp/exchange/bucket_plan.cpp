@@ -136,15 +136,6 @@ std::int64_t BucketPlan::payload_wire_bytes() const {
   return bytes;
 }
 
-double BucketPlan::scale_wire_bytes() const {
-  if (!has_scale(method_.format) || method_.reduction == Reduction::all_to_all) return 0.0;
-  double bytes = 0.0;
-  for (const Bucket& bucket : buckets_) {
-    bytes += 2.0 * (ranks_ - 1) / ranks_ * 4.0 * static_cast<double>(bucket.groups);
-  }
-  return bytes;
-}
-
 std::int64_t BucketPlan::payload_bytes() const {
   std::int64_t bytes = 0;
   for (const Bucket& bucket : buckets_) {

@@ -80,8 +80,6 @@ class BucketPlan {
   /// Bytes that one rank hands to the network per step, as a closed form of the plan:
   /// native  2 (N-1)/N * wire_elements * bytes per code;   a2a  2 (N-1) * message_bytes.
   std::int64_t payload_wire_bytes() const;
-  /// Scales exchanged outside the payload: MAX all-reduce of one float per group, 2 (N-1)/N * 4 * groups.
-  double scale_wire_bytes() const;
   /// Bytes of one encoded gradient, scales included.
   std::int64_t payload_bytes() const;
   /// Differs if any rank would send anything else, or in another order.

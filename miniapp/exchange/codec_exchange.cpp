@@ -156,34 +156,42 @@ void CodecExchange::start_bucket(std::size_t index) {
     pipelines_[earlier]->proceed();
 }
 
-void CodecExchange::adopt_coordinates(const Bucket& bucket, BucketPipeline& pipeline) {
-  const ScopedRegion region("refresh");
-  // Gamma of the gradients that are about to be sent, over all ranks: the same verdict everywhere.
-  Vector<double> terms("minigift::gamma_terms", 2 * bucket.tensors.size());
+std::vector<GammaTerms> CodecExchange::gamma_over_ranks(
+    const std::vector<int>& tensors, const std::vector<const ColumnTransform*>& candidates) {
+  std::vector<GammaTerms> result(tensors.size());
+  Vector<double> terms("minigift::gamma_terms", 2 * tensors.size());
   const auto host = Kokkos::create_mirror_view(terms);
   bool any = false;
-  for (std::size_t i = 0; i < bucket.tensors.size(); ++i) {
-    const int tensor = bucket.tensors[i];
-    const ColumnTransform* candidate = selection_.selected(tensor) ? coordinates_.candidate(tensor) : nullptr;
-    if (candidate == nullptr) continue;
-    const GammaTerms local = candidate->gamma_terms(gradient(tensor), coordinates_.workspace());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (candidates[i] == nullptr) continue;
+    const GammaTerms local = candidates[i]->gamma_terms(gradient(tensors[i]), coordinates_.workspace());
     host(2 * i) = local.numerator;
     host(2 * i + 1) = local.norm_squared;
     any = true;
   }
-  if (any) {
-    Kokkos::deep_copy(terms, host);
-    communicator_.all_reduce_sum(terms, Traffic::metadata).wait();
-    Kokkos::deep_copy(host, terms);
+  if (!any) return result;
+  Kokkos::deep_copy(terms, host);
+  communicator_.all_reduce_sum(terms, Traffic::metadata).wait();
+  Kokkos::deep_copy(host, terms);
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    result[i] = {host(2 * i), host(2 * i + 1)};
+  return result;
+}
+
+void CodecExchange::adopt_coordinates(const Bucket& bucket, BucketPipeline& pipeline) {
+  const ScopedRegion region("refresh");
+  std::vector<const ColumnTransform*> candidates;
+  for (const int tensor : bucket.tensors) {
+    candidates.push_back(selection_.selected(tensor) ? coordinates_.candidate(tensor) : nullptr);
   }
+  // Of the gradients that are about to be sent, over all ranks: the same verdict everywhere.
+  const std::vector<GammaTerms> terms = gamma_over_ranks(bucket.tensors, candidates);
   pipeline.fold_owner_residual();
   for (std::size_t i = 0; i < bucket.tensors.size(); ++i) {
     const int tensor = bucket.tensors[i];
-    const bool selected = selection_.selected(tensor);
-    // Not >=: a gamma that is not a number must not pass.
-    const bool helps = minigift::gamma(GammaTerms{host(2 * i), host(2 * i + 1)}) <= method_.guard;
-    const bool use = selected && coordinates_.candidate(tensor) != nullptr && helps;
-    guarded_[static_cast<std::size_t>(tensor)] = selected && !use;
+    // Written as <=, so that a gamma that is not a number does not pass.
+    const bool use = candidates[i] != nullptr && minigift::gamma(terms[i]) <= method_.guard;
+    guarded_[static_cast<std::size_t>(tensor)] = selection_.selected(tensor) && !use;
     if (coordinates_.is_identity(tensor) && !use) continue;
     const Parameter& p = registry_[tensor];
     const Vector<float> residual = pipeline.residual(p.offset - bucket.gradient_offset, p.size());
@@ -195,23 +203,15 @@ void CodecExchange::adopt_coordinates(const Bucket& bucket, BucketPipeline& pipe
 void CodecExchange::profile_selection() {
   const ScopedRegion region("refresh");
   std::vector<int> tensors;
+  std::vector<const ColumnTransform*> candidates;
   for (int t = 0; t < registry_.size(); ++t) {
-    if (selection_.considered(t) && coordinates_.candidate(t) != nullptr) tensors.push_back(t);
+    if (!selection_.considered(t) || coordinates_.candidate(t) == nullptr) continue;
+    tensors.push_back(t);
+    candidates.push_back(coordinates_.candidate(t));
   }
-  Vector<double> terms("minigift::gamma_terms", 2 * tensors.size());
-  const auto host = Kokkos::create_mirror_view(terms);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const GammaTerms local =
-        coordinates_.candidate(tensors[i])->gamma_terms(gradient(tensors[i]), coordinates_.workspace());
-    host(2 * i) = local.numerator;
-    host(2 * i + 1) = local.norm_squared;
-  }
-  Kokkos::deep_copy(terms, host);
-  communicator_.all_reduce_sum(terms, Traffic::metadata).wait();
-  Kokkos::deep_copy(host, terms);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    selection_.report(tensors[i], GammaTerms{host(2 * i), host(2 * i + 1)});
-  }
+  const std::vector<GammaTerms> terms = gamma_over_ranks(tensors, candidates);
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    selection_.report(tensors[i], terms[i]);
   selection_.choose();
   apply_selection();
 }

@@ -65,6 +65,10 @@ class CodecExchange final : public GradientExchange {
   /// Which tensors use coordinates and error feedback after the selection changed.
   void apply_selection();
   void profile_selection();
+  /// gamma's terms, summed over the ranks, of gradients in the coordinates of their candidate; zero where
+  /// that is null. Collective unless all are null, which they are on all ranks alike.
+  std::vector<GammaTerms> gamma_over_ranks(const std::vector<int>& tensors,
+                                           const std::vector<const ColumnTransform*>& candidates);
   /// Whether all ranks sent finite gradients.
   ExchangeResult verdict();
   /// Norm of the result, and whether it is finite.

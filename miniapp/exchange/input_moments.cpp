@@ -137,12 +137,4 @@ std::int64_t InputMoments::bytes() const {
   return bytes;
 }
 
-std::int64_t InputMoments::refresh_bytes() const {
-  std::int64_t bytes = 0;
-  for (const Site& site : sites_) {
-    if (site.width > 0) bytes += 4 * static_cast<std::int64_t>(site.sketch.y.size()) + 16;
-  }
-  return bytes;
-}
-
 }  // namespace minigift

@@ -35,7 +35,6 @@ class InputMoments {
   /// subspace iteration for free. From all-reduced, finite moments, so that every rank takes the same.
   void reset_warm();
 
-  bool is_dense() const { return dense_; }
   const Sketch& sketch(int site) const { return at(site).sketch; }
   const Matrix<float>& test_matrix(int site) const { return at(site).omega; }
   /// A = (sum x x^T) / tokens in FP64.
@@ -45,8 +44,6 @@ class InputMoments {
   int sites() const { return static_cast<int>(sites_.size()); }
 
   std::int64_t bytes() const;
-  /// Bytes that a refresh puts into its all-reduce.
-  std::int64_t refresh_bytes() const;
 
  private:
   struct Site {

@@ -67,10 +67,4 @@ void Optimizer::step(double learning_rate, double gradient_factor) {
   }
 }
 
-std::int64_t Optimizer::bytes() const {
-  return 4 * static_cast<std::int64_t>(first_moment_.size() + second_moment_.size() +
-                                       workspace_.update.size() + workspace_.iteration.elements.size()) +
-         2 * static_cast<std::int64_t>(workspace_.iteration.narrow.size());
-}
-
 }  // namespace minigift

@@ -24,8 +24,6 @@ class Optimizer {
   /// One update with the gradient times `gradient_factor` (clipping).
   void step(double learning_rate, double gradient_factor);
 
-  std::int64_t bytes() const;
-
  private:
   const ParameterRegistry& registry_;
   Vector<float> parameters_;

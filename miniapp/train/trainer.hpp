@@ -39,7 +39,6 @@ class Trainer {
   /// Mean loss over the deck's held-out sequences. Collective; leaves no trace in the training state.
   double validate();
 
-  std::int64_t steps_done() const { return step_; }
   const std::string& method_name() const { return exchange_->method().name; }
   std::string description() const { return exchange_->description(); }
   Llama<float>& model() { return model_; }
@@ -54,7 +53,6 @@ class Trainer {
   /// Why steps were skipped: one line each.
   const std::vector<std::string>& skipped() const { return skipped_; }
   std::int64_t exchange_memory_bytes() const { return exchange_->memory_bytes(); }
-  std::int64_t optimizer_bytes() const { return optimizer_.bytes(); }
 
  private:
   double accumulate_gradients(bool check);
