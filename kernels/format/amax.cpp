@@ -1,4 +1,5 @@
 #include "kernels/bit_cast.hpp"
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/format/quantize.hpp"
 #include "kernels/format/scale.hpp"
@@ -44,7 +45,7 @@ struct GroupAmax {
 }  // namespace
 
 void group_amax(const Vector<const float>& x, const Tiles& tiles, const Vector<float>& amax) {
-  Kokkos::deep_copy(amax, 0.0f);
+  fill(amax, 0.0f);
   Kokkos::parallel_for("minigift::group_amax", tile_policy(size(tiles)), GroupAmax{x, tiles, amax});
 }
 
@@ -56,7 +57,7 @@ void scales_from_amax(Format format, float headroom, const Vector<const float>& 
   const bool scaled = has_scale(format);
   const bool power_of_two = is_fp8(format);
   Kokkos::parallel_for(
-      "minigift::scales_from_amax", Range(0, size(amax)), KOKKOS_LAMBDA(std::int64_t g) {
+      "minigift::scales_from_amax", range(size(amax)), KOKKOS_LAMBDA(std::int64_t g) {
         const float bound = scaled || !math::isfinite(amax(g)) ? amax(g) : 0.0f;
         scale(g) = power_of_two ? power_of_two_scale(bound, headroom, limit)
                                 : smallest_scale(bound, headroom, limit);

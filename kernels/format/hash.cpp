@@ -1,6 +1,7 @@
 #include "kernels/format/hash.hpp"
 
 #include "kernels/bit_cast.hpp"
+#include "kernels/device/stream.hpp"
 #include "kernels/format/tile_loop.hpp"
 #include "kernels/format/tiles.hpp"
 
@@ -93,7 +94,7 @@ std::int64_t teams_for(std::int64_t elements) {
 std::uint64_t content_hash(const Vector<const std::uint8_t>& x) {
   std::uint64_t words = 0, tail = 0;
   Kokkos::parallel_reduce("minigift::content_hash", tile_policy(teams_for(size(x) / 4)), HashWords{x}, words);
-  Kokkos::parallel_reduce("minigift::content_hash_tail", Range(0, 1), HashTail{x}, tail);
+  Kokkos::parallel_reduce("minigift::content_hash_tail", range(1), HashTail{x}, tail);
   return words + tail;
 }
 

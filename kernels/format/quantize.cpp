@@ -1,5 +1,6 @@
 #include "kernels/format/quantize.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/format/codec.hpp"
 #include "kernels/format/tile_loop.hpp"
@@ -209,9 +210,9 @@ void quantize(Format format, Rounding rounding, const Vector<const float>& x, co
   });
   if (counters == nullptr) return;
   QuantizeCounters added;
-  Kokkos::parallel_reduce("minigift::quantize_elements", Range(0, size(tiles)), CountElements{tiles},
+  Kokkos::parallel_reduce("minigift::quantize_elements", range(size(tiles)), CountElements{tiles},
                           added.elements);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), counts);
+  const auto host = on_host(counts);
   added.saturated = static_cast<std::int64_t>(host(0));
   added.flushed = static_cast<std::int64_t>(host(1));
   added.subnormal = static_cast<std::int64_t>(host(2));

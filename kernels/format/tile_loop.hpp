@@ -3,6 +3,7 @@
 // lanes over the elements of a span. On the host a team is one thread and the lanes are a simd loop; on a GPU
 // the lanes are neighbouring threads, so that memory accesses coalesce.
 
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "kernels/view.hpp"
 
@@ -31,8 +32,8 @@ inline Team tile_policy(std::int64_t teams, int lanes = 32) {
   require(teams <= std::numeric_limits<int>::max(), "{} tiles in one call: at most 2^31 - 1 are possible",
           teams);
   const int league = static_cast<int>(teams);
-  if constexpr (lanes_are_simd) return Team(league, 1);
-  return Team(league, Kokkos::AUTO, lanes);
+  if constexpr (lanes_are_simd) return Team(current_space(), league, 1);
+  return Team(current_space(), league, Kokkos::AUTO, lanes);
 }
 
 /// body(first, count) for every span of `count` elements, by the threads of the team.

@@ -1,5 +1,6 @@
 #include "kernels/format/tiles.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ Tiles make_tiles(const std::vector<Tile>& tiles, std::int64_t source_extent, std
   }
   const HostVector<const Tile> host(tiles.data(), tiles.size());
   const Vector<Tile> device(Kokkos::view_alloc(Kokkos::WithoutInitializing, "tiles"), tiles.size());
-  Kokkos::deep_copy(device, host);
+  copy(device, host);
   return device;
 }
 

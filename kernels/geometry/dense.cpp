@@ -1,5 +1,6 @@
 #include "kernels/geometry/dense.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/linalg/factorize.hpp"
 #include "kernels/linalg/gemm.hpp"
@@ -45,11 +46,11 @@ struct BlockSpectrum {
 Matrix<double> diagonal_block(const HostMoment& a, std::int64_t first, std::int64_t width) {
   const auto extent_of_block = static_cast<std::size_t>(width);
   const Matrix<double> block("minigift::moment_block", extent_of_block, extent_of_block);
-  const auto host = Kokkos::create_mirror_view(block);
+  const auto host = host_like(block);
   for (std::int64_t i = 0; i < width; ++i)
     for (std::int64_t j = 0; j < width; ++j)
       host(i, j) = 0.5 * (a(first + i, first + j) + a(first + j, first + i));
-  Kokkos::deep_copy(block, host);
+  copy(block, host);
   return block;
 }
 
@@ -59,7 +60,7 @@ BlockSpectrum decompose(const HostMoment& a, const DenseWhitening& layout) {
     const Matrix<double> vectors = diagonal_block(a, block * layout.width, layout.block_width(block));
     const Vector<double> values("minigift::block_values", vectors.extent(0));
     symmetric_eigen(vectors, values);
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
+    const auto host = on_host(values);
     std::vector<double> lambda;
     for (std::int64_t i = 0; i < extent(host, 0); ++i)
       lambda.push_back(std::max(host(i), 0.0));
@@ -86,18 +87,18 @@ void store_symmetric(const Matrix<double>& vectors, const std::vector<double>& g
   const Matrix<double> scaled("minigift::scaled", vectors.extent(0), vectors.extent(1));
   const Matrix<double> result("minigift::power", vectors.extent(0), vectors.extent(1));
   const Vector<double> gain("minigift::gain", gains.size());
-  const auto host = Kokkos::create_mirror_view(gain);
+  const auto host = host_like(gain);
   for (std::size_t i = 0; i < gains.size(); ++i)
     host(i) = gains[i];
-  Kokkos::deep_copy(gain, host);
+  copy(gain, host);
   Kokkos::parallel_for(
-      "minigift::scale_columns", Range(0, n), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::scale_columns", range(n), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < n; ++j)
           scaled(i, j) = vectors(i, j) * gain(j);
       });
   gemm<double, double>(Transpose::no, Transpose::yes, 1.0, scaled, vectors, 0.0, result);
   Kokkos::parallel_for(
-      "minigift::store_symmetric", Range(0, n), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::store_symmetric", range(n), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < n; ++j)
           to(i, j) = static_cast<float>(0.5 * (result(i, j) + result(j, i)));
       });
@@ -109,10 +110,10 @@ void store_cholesky(const Matrix<double>& lower, double factor, const Matrix<flo
   const std::int64_t n = extent(lower, 0);
   const Matrix<double> solution("minigift::inverse_triangle", lower.extent(0), lower.extent(1));
   Kokkos::parallel_for(
-      "minigift::set_identity", Range(0, n), KOKKOS_LAMBDA(const std::int64_t i) { solution(i, i) = 1; });
+      "minigift::set_identity", range(n), KOKKOS_LAMBDA(const std::int64_t i) { solution(i, i) = 1; });
   solve_lower_transposed_right<double>(lower, solution);
   Kokkos::parallel_for(
-      "minigift::store_cholesky", Range(0, n), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::store_cholesky", range(n), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < n; ++j) {
           transform(i, j) = static_cast<float>(factor * solution(i, j));
           inverse(i, j) = static_cast<float>(lower(j, i) / factor);
@@ -122,7 +123,7 @@ void store_cholesky(const Matrix<double>& lower, double factor, const Matrix<flo
 
 void add_to_diagonal(const Matrix<double>& a, double value) {
   Kokkos::parallel_for(
-      "minigift::add_to_diagonal", Range(0, extent(a, 0)),
+      "minigift::add_to_diagonal", range(extent(a, 0)),
       KOKKOS_LAMBDA(const std::int64_t i) { a(i, i) += value; });
 }
 
@@ -153,15 +154,15 @@ DenseWhitening diagonal_from(const HostMoment& a, double trace, const WhiteningO
     mean_log += std::log(std::max(a(i, i), 0.0) + damping) / static_cast<double>(d);
   DenseWhitening whitening = with_layout(d, 1);
   whitening.is_identity = false;
-  const auto transform = Kokkos::create_mirror_view(whitening.transform);
-  const auto inverse = Kokkos::create_mirror_view(whitening.inverse);
+  const auto transform = host_like(whitening.transform);
+  const auto inverse = host_like(whitening.inverse);
   for (std::int64_t i = 0; i < d; ++i) {
     const double gain = std::exp(options.exponent * (std::log(std::max(a(i, i), 0.0) + damping) - mean_log));
     transform(i) = static_cast<float>(1 / gain);
     inverse(i) = static_cast<float>(1 / static_cast<double>(transform(i)));
   }
-  Kokkos::deep_copy(whitening.transform, transform);
-  Kokkos::deep_copy(whitening.inverse, inverse);
+  copy(whitening.transform, transform);
+  copy(whitening.inverse, inverse);
   return whitening;
 }
 
@@ -183,14 +184,14 @@ Matrix<float> DenseWhitening::block(Direction direction, std::int64_t block) con
 
 DenseWhitening identity_whitening(std::int64_t d) {
   DenseWhitening whitening = with_layout(d, 1);
-  Kokkos::deep_copy(whitening.transform, 1.0f);
-  Kokkos::deep_copy(whitening.inverse, 1.0f);
+  fill(whitening.transform, 1.0f);
+  fill(whitening.inverse, 1.0f);
   return whitening;
 }
 
 DenseWhitening make_diagonal_whitening(const Matrix<const double>& a, const WhiteningOptions& options) {
   check_whitening_options(options);
-  const auto moment = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a);
+  const auto moment = on_host(a);
   const double trace = check_moment(moment);
   if (!(trace > 0)) return identity_whitening(extent(a, 0));
   return diagonal_from(moment, trace, options);
@@ -208,7 +209,7 @@ DenseWhitening make_block_whitening(const Matrix<const double>& a, std::int64_t 
   require(root == Root::symmetric || options.exponent == 0.5,
           "whitening: the Cholesky root is a square root, the exponent must be 0.5, not {}",
           options.exponent);
-  const auto moment = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a);
+  const auto moment = on_host(a);
   const double trace = check_moment(moment);
   const std::int64_t d = extent(a, 0);
   if (!(trace > 0)) return identity_whitening(d);
@@ -257,7 +258,7 @@ Matrix<double> second_moment(const Matrix<const float>& x) {
     const std::int64_t count = std::min(most_rows, rows - first);
     const Matrix<double> part = slice(flatten(wide), 0, count, d);
     Kokkos::parallel_for(
-        "minigift::widen_rows", Range(0, count), KOKKOS_LAMBDA(const std::int64_t i) {
+        "minigift::widen_rows", range(count), KOKKOS_LAMBDA(const std::int64_t i) {
           for (std::int64_t j = 0; j < d; ++j)
             part(i, j) = static_cast<double>(x(first + i, j));
         });
@@ -265,7 +266,7 @@ Matrix<double> second_moment(const Matrix<const float>& x) {
                          moment);
   }
   Kokkos::parallel_for(
-      "minigift::symmetrise_moment", Range(0, d), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::symmetrise_moment", range(d), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < i; ++j)
           moment(j, i) = moment(i, j);
       });

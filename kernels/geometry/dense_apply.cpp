@@ -1,5 +1,6 @@
 // Products with block-diagonal transforms, from either side.
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/geometry/dense.hpp"
 #include "kernels/linalg/gemm.hpp"
@@ -15,7 +16,7 @@ namespace {
 void scale_columns(const Matrix<float>& w, const Vector<const float>& gains) {
   const std::int64_t d = extent(w, 1);
   Kokkos::parallel_for(
-      "minigift::scale_columns", Range(0, extent(w, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::scale_columns", range(extent(w, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < d; ++j)
           w(i, j) *= gains(j);
       });
@@ -25,7 +26,7 @@ void scale_columns(const Matrix<float>& w, const Vector<const float>& gains) {
 void scale_rows(const Matrix<float>& w, const Vector<const float>& gains) {
   const std::int64_t n = extent(w, 1);
   Kokkos::parallel_for(
-      "minigift::scale_rows", Range(0, extent(w, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::scale_rows", range(extent(w, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < n; ++j)
           w(i, j) *= gains(i);
       });
@@ -35,7 +36,7 @@ void scale_rows(const Matrix<float>& w, const Vector<const float>& gains) {
 void gather_columns(const Matrix<const float>& w, std::int64_t first, const Matrix<float>& part) {
   const std::int64_t width = extent(part, 1);
   Kokkos::parallel_for(
-      "minigift::gather_columns", Range(0, extent(part, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::gather_columns", range(extent(part, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < width; ++j)
           part(i, j) = w(i, first + j);
       });
@@ -43,7 +44,7 @@ void gather_columns(const Matrix<const float>& w, std::int64_t first, const Matr
 void scatter_columns(const Matrix<const float>& part, std::int64_t first, const Matrix<float>& w) {
   const std::int64_t width = extent(part, 1);
   Kokkos::parallel_for(
-      "minigift::scatter_columns", Range(0, extent(part, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::scatter_columns", range(extent(part, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < width; ++j)
           w(i, first + j) = part(i, j);
       });
@@ -90,7 +91,7 @@ void apply_output(const Matrix<float>& w, const DenseWhitening& whitening, Direc
     const Matrix<float> result = slice(workspace, 0, width, n);
     gemm<float, float>(Transpose::yes, Transpose::no, 1.0f, whitening.block(direction, block), part, 0.0f,
                        result);
-    Kokkos::deep_copy(part, result);
+    copy(part, result);
   }
 }
 
@@ -100,7 +101,7 @@ void inverse_row_norms(const DenseWhitening& whitening, const Vector<double>& no
   if (whitening.width == 1) {
     const Vector<const float> inverse = whitening.inverse;
     Kokkos::parallel_for(
-        "minigift::diagonal_row_norms", Range(0, size(norms)), KOKKOS_LAMBDA(const std::int64_t i) {
+        "minigift::diagonal_row_norms", range(size(norms)), KOKKOS_LAMBDA(const std::int64_t i) {
           norms(i) = static_cast<double>(inverse(i)) * static_cast<double>(inverse(i));
         });
     return;

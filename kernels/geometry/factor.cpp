@@ -1,5 +1,6 @@
 #include "kernels/geometry/factor.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/linalg/factorize.hpp"
 #include "kernels/linalg/gemm.hpp"
@@ -18,7 +19,7 @@ Matrix<double> widened(const Matrix<const float>& source, double factor) {
   const Vector<const float> from = flatten(source);
   const Vector<double> to = flatten(wide);
   Kokkos::parallel_for(
-      "minigift::widened", Range(0, size(from)),
+      "minigift::widened", range(size(from)),
       KOKKOS_LAMBDA(const std::int64_t i) { to(i) = factor * static_cast<double>(from(i)); });
   return wide;
 }
@@ -27,9 +28,9 @@ Matrix<double> widened(const Matrix<const float>& source, double factor) {
 /// component of largest magnitude (the first of equals) is positive, in FP32.
 Matrix<float> leading_columns(const Matrix<double>& candidates, std::int64_t rank) {
   const std::int64_t d = extent(candidates, 0), n = extent(candidates, 1);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), candidates);
+  const auto host = on_host(candidates);
   const Matrix<float> basis("minigift::basis", static_cast<std::size_t>(d), static_cast<std::size_t>(rank));
-  const auto chosen = Kokkos::create_mirror_view(basis);
+  const auto chosen = host_like(basis);
   for (std::int64_t column = 0; column < rank; ++column) {
     const std::int64_t source = n - 1 - column;
     double extreme = 0;
@@ -39,7 +40,7 @@ Matrix<float> leading_columns(const Matrix<double>& candidates, std::int64_t ran
     for (std::int64_t i = 0; i < d; ++i)
       chosen(i, column) = static_cast<float>(sign * host(i, source));
   }
-  Kokkos::deep_copy(basis, chosen);
+  copy(basis, chosen);
   return basis;
 }
 
@@ -48,7 +49,7 @@ void check_orthonormal(const Matrix<float>& basis) {
   const Matrix<double> wide = widened(basis, 1.0);
   const Matrix<double> gram("minigift::gram", basis.extent(1), basis.extent(1));
   gemm<double, double>(Transpose::yes, Transpose::no, 1.0, wide, wide, 0.0, gram);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gram);
+  const auto host = on_host(gram);
   double worst = 0;
   for (std::int64_t i = 0; i < rank; ++i)
     for (std::int64_t j = 0; j < rank; ++j)
@@ -74,7 +75,7 @@ LowRankFactor leading_factor(const Matrix<double>& vectors, const std::vector<do
 }
 
 std::vector<double> host_values(const Vector<double>& values) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
+  const auto host = on_host(values);
   return std::vector<double>(host.data(), host.data() + host.size());
 }
 
@@ -85,7 +86,7 @@ LowRankFactor empty_factor(std::int64_t d, double trace) {
 /// sym(b) in place; returns ||b - b^T||_F, which exact arithmetic would make zero.
 double symmetrise(const Matrix<double>& b) {
   const std::int64_t n = extent(b, 0);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), b);
+  const auto host = on_host(b);
   double skew = 0;
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = 0; j < i; ++j) {
@@ -93,7 +94,7 @@ double symmetrise(const Matrix<double>& b) {
       skew += 2 * difference * difference;
       host(i, j) = host(j, i) = mean;
     }
-  Kokkos::deep_copy(b, host);
+  copy(b, host);
   return std::sqrt(skew);
 }
 
@@ -102,14 +103,14 @@ void divide_by_roots(const Matrix<double>& columns, const Vector<double>& values
   const std::int64_t n = extent(columns, 1);
   const std::vector<double> lambda = host_values(values);
   const Vector<double> factors("minigift::factors", static_cast<std::size_t>(n));
-  const auto host = Kokkos::create_mirror_view(factors);
+  const auto host = host_like(factors);
   for (std::int64_t j = 0; j < n; ++j) {
     const double value = lambda[static_cast<std::size_t>(j)];
     host(j) = value > floor ? 1 / std::sqrt(value) : 0;
   }
-  Kokkos::deep_copy(factors, host);
+  copy(factors, host);
   Kokkos::parallel_for(
-      "minigift::divide_by_roots", Range(0, extent(columns, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::divide_by_roots", range(extent(columns, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < n; ++j)
           columns(i, j) *= factors(j);
       });
@@ -151,10 +152,10 @@ LowRankFactor nystrom_factor(const Sketch& sketch, const Matrix<const float>& om
   const Vector<double> b_flat = flatten(b), overlap_flat = flatten(overlap);
   const Vector<double> y_flat = flatten(y), test_flat = flatten(test);
   Kokkos::parallel_for(
-      "minigift::nystrom_shift", Range(0, size(b_flat)),
+      "minigift::nystrom_shift", range(size(b_flat)),
       KOKKOS_LAMBDA(const std::int64_t i) { b_flat(i) += shift * overlap_flat(i); });
   Kokkos::parallel_for(
-      "minigift::nystrom_shift", Range(0, size(y_flat)),
+      "minigift::nystrom_shift", range(size(y_flat)),
       KOKKOS_LAMBDA(const std::int64_t i) { y_flat(i) += shift * test_flat(i); });
 
   // F = Y_nu B^{-1/2} with B = W diag W^T; a Cholesky factor in place of the root gives the same F F^T, but
@@ -182,7 +183,7 @@ LowRankFactor exact_factor(const Matrix<const double>& a, std::int64_t rank) {
   const std::int64_t d = extent(a, 0);
   require(rank >= 1, "eigenvalue factor: the rank must be at least 1, not {}", rank);
   const Matrix<double> vectors("minigift::eigenvectors", a.extent(0), a.extent(1));
-  Kokkos::deep_copy(vectors, a);
+  copy(vectors, a);
   const Vector<double> values("minigift::eigenvalues", a.extent(0));
   symmetric_eigen(vectors, values);
   const std::vector<double> ascending = host_values(values);

@@ -1,5 +1,6 @@
 #include "kernels/geometry/gamma.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/linalg/factorize.hpp"
 #include "kernels/linalg/gemm.hpp"
@@ -13,10 +14,10 @@ namespace minigift {
 namespace {
 
 Matrix<float> copy_of(const Matrix<const float>& w) {
-  const Matrix<float> copy(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::gamma_copy"),
-                           w.extent(0), w.extent(1));
-  Kokkos::deep_copy(copy, w);
-  return copy;
+  const Matrix<float> result(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::gamma_copy"),
+                             w.extent(0), w.extent(1));
+  copy(result, w);
+  return result;
 }
 
 double norm_squared(const Matrix<const float>& w) {
@@ -64,7 +65,7 @@ GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& 
   if (whitening.is_identity || rank == 0 || m == 0) return {norm, norm};
   reserve(workspace, m * (d + rank));
   const Matrix<float> u = slice(workspace, 0, m, d);
-  Kokkos::deep_copy(u, w);
+  copy(u, w);
   Vector<float> coefficients = slice(workspace, m * d, m * rank);
   apply_low_rank(u, whitening.basis, whitening.forward, coefficients);
 
@@ -73,7 +74,7 @@ GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& 
   const Matrix<float> basis = whitening.basis;
   const Vector<float> gain = whitening.inverse;
   Kokkos::parallel_for(
-      "minigift::gamma_weights", Range(0, d), KOKKOS_LAMBDA(const std::int64_t j) {
+      "minigift::gamma_weights", range(d), KOKKOS_LAMBDA(const std::int64_t j) {
         double sum = 1;
         for (std::int64_t i = 0; i < rank; ++i) {
           const double e = gain(i), component = basis(j, i);
@@ -97,7 +98,7 @@ GammaTerms gamma_two_sided(const Matrix<const float>& w, const DenseWhitening& o
   inverse_row_norms(input, column_weights);
   double numerator = 0;
   Kokkos::parallel_reduce(
-      "minigift::gamma_two_sided", Range(0, rows),
+      "minigift::gamma_two_sided", range(rows),
       KOKKOS_LAMBDA(const std::int64_t i, double& sum) {
         double row = 0;
         for (std::int64_t j = 0; j < columns; ++j) {
@@ -116,7 +117,7 @@ double gamma_lower_bound(const Matrix<const float>& w) {
   const std::int64_t m = extent(w, 0), d = extent(w, 1);
   const Matrix<double> wide("minigift::widened", w.extent(0), w.extent(1));
   Kokkos::parallel_for(
-      "minigift::widened", Range(0, m), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::widened", range(m), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < d; ++j)
           wide(i, j) = static_cast<double>(w(i, j));
       });
@@ -127,7 +128,7 @@ double gamma_lower_bound(const Matrix<const float>& w) {
                        wide_shape ? Transpose::yes : Transpose::no, 1.0, wide, wide, 0.0, gram);
   const Vector<double> values("minigift::gram_values", n);
   symmetric_eigen(gram, values);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
+  const auto host = on_host(values);
   double nuclear = 0;
   for (std::int64_t i = 0; i < extent(host, 0); ++i)
     nuclear += std::sqrt(std::max(host(i), 0.0));

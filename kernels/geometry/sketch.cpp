@@ -1,5 +1,6 @@
 #include "kernels/geometry/sketch.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/format/philox.hpp"
 #include "kernels/format/quantize.hpp"
@@ -49,7 +50,7 @@ Matrix<float> orthonormal_bfloat16(const Matrix<double>& a) {
   thin_qr(a, Matrix<double>("minigift::sketch_r", a.extent(1), a.extent(1)));
   const Matrix<float> omega("minigift::sketch_omega", a.extent(0), a.extent(1));
   Kokkos::parallel_for(
-      "minigift::sketch_omega", Range(0, extent(a, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::sketch_omega", range(extent(a, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < k; ++j)
           omega(i, j) = to_float(to_bfloat16(static_cast<float>(a(i, j))));
       });
@@ -64,8 +65,8 @@ Sketch make_sketch(std::int64_t d, std::int64_t k) {
 }
 
 void sketch_reset(Sketch& sketch) {
-  Kokkos::deep_copy(sketch.y, 0.0f);
-  Kokkos::deep_copy(sketch.trace_count, 0.0);
+  fill(sketch.y, 0.0f);
+  fill(sketch.trace_count, 0.0);
 }
 
 Matrix<float> sketch_test_matrix(std::int64_t d, std::int64_t k, std::uint64_t seed) {
@@ -75,7 +76,7 @@ Matrix<float> sketch_test_matrix(std::int64_t d, std::int64_t k, std::uint64_t s
   // The stream's last word tells it from every parameter's.
   const PhiloxKey key = philox_key(seed, 0, static_cast<std::uint32_t>(k), 0x534B4554u);
   Kokkos::parallel_for(
-      "minigift::sketch_gaussian", Range(0, d), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::sketch_gaussian", range(d), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < k; ++j)
           gaussian(i, j) = philox_normal(key, i * k + j);
       });
@@ -88,15 +89,15 @@ Matrix<float> sketch_warm_test_matrix(const Sketch& sketch, const Matrix<const f
   const double norm = std::sqrt(sum_of_squares<float>(y));
   require(std::isfinite(norm), "warm test matrix of shape ({}, {}): the sketch is not finite",
           extent(omega, 0), extent(omega, 1));
-  const Matrix<double> range("minigift::sketch_range", omega.extent(0), omega.extent(1));
-  const Vector<double> values = flatten(range);
+  const Matrix<double> span("minigift::sketch_range", omega.extent(0), omega.extent(1));
+  const Vector<double> values = flatten(span);
   const Vector<const float> old = flatten(omega);
   const double factor = norm > 0 ? 1 / norm : 0;
   Kokkos::parallel_for(
-      "minigift::sketch_range", Range(0, size(values)), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::sketch_range", range(size(values)), KOKKOS_LAMBDA(const std::int64_t i) {
         values(i) = norm > 0 ? factor * static_cast<double>(y(i)) : static_cast<double>(old(i));
       });
-  return orthonormal_bfloat16(range);
+  return orthonormal_bfloat16(span);
 }
 
 template <class In>
@@ -109,7 +110,7 @@ void sketch_accumulate(const Matrix<const In>& x, const Matrix<const float>& ome
   const double tokens = static_cast<double>(extent(x, 0));
   const Vector<double> trace_count = sketch.trace_count;
   Kokkos::parallel_for(
-      "minigift::sketch_trace", Range(0, 1), KOKKOS_LAMBDA(const std::int64_t) {
+      "minigift::sketch_trace", range(1), KOKKOS_LAMBDA(const std::int64_t) {
         trace_count(0) += energy;
         trace_count(1) += tokens;
       });

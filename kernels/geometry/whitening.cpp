@@ -1,5 +1,6 @@
 #include "kernels/geometry/whitening.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/workspace.hpp"
@@ -60,16 +61,16 @@ LowRankWhitening make_low_rank_whitening(const LowRankFactor& factor, const Whit
   const std::size_t rank = factor.eigenvalues.size();
   LowRankWhitening whitening{factor.basis, Vector<float>("minigift::forward", rank),
                              Vector<float>("minigift::inverse", rank), false};
-  const auto forward = Kokkos::create_mirror_view(whitening.forward);
-  const auto inverse = Kokkos::create_mirror_view(whitening.inverse);
+  const auto forward = host_like(whitening.forward);
+  const auto inverse = host_like(whitening.inverse);
   for (std::size_t i = 0; i < rank; ++i) {
     const double gain = std::pow(tail / (factor.eigenvalues[i] + damping), options.exponent);
     forward(i) = static_cast<float>(gain - 1);
     // From the rounded value, so that (1 + D)(1 + E) = 1 holds for the numbers that are used.
     inverse(i) = static_cast<float>(1 / (1 + static_cast<double>(forward(i))) - 1);
   }
-  Kokkos::deep_copy(whitening.forward, forward);
-  Kokkos::deep_copy(whitening.inverse, inverse);
+  copy(whitening.forward, forward);
+  copy(whitening.inverse, inverse);
   return whitening;
 }
 
@@ -84,7 +85,7 @@ void apply_low_rank(const Matrix<float>& w, const Matrix<const float>& basis, co
   const Matrix<float> coefficients = slice(workspace, 0, m, rank);
   gemm<float, float>(Transpose::no, Transpose::no, 1.0f, w, basis, 0.0f, coefficients);
   Kokkos::parallel_for(
-      "minigift::low_rank_gain", Range(0, m), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::low_rank_gain", range(m), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < rank; ++j)
           coefficients(i, j) *= gain(j);
       });

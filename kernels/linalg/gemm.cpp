@@ -1,5 +1,6 @@
 #include "kernels/linalg/gemm.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/linalg/host_mirror.hpp"
 #include "kernels/linalg/host_products.hpp"
@@ -36,12 +37,12 @@ ProductShape checked_shape(Transpose transpose_a, Transpose transpose_b, const M
 template <class Out>
 void scale_in_place(Out beta, const Matrix<Out>& c) {
   if (beta == Out(0)) {
-    Kokkos::deep_copy(c, Out(0));
+    fill(c, Out(0));
     return;
   }
   const Vector<Out> values(c.data(), c.size());
   Kokkos::parallel_for(
-      "minigift::gemm_scale", Range(0, size(values)),
+      "minigift::gemm_scale", range(size(values)),
       KOKKOS_LAMBDA(const std::int64_t i) { values(i) *= beta; });
 }
 

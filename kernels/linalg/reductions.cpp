@@ -1,5 +1,6 @@
 #include "kernels/linalg/reductions.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/linalg/pieces.hpp"
 
@@ -45,7 +46,7 @@ double sum_of_squares(const Vector<const T>& x) {
   if (count == 0) return 0;
   double total = 0;
   Kokkos::parallel_reduce(
-      "minigift::sum_of_squares", Range(0, piece_count(count, row_piece)),
+      "minigift::sum_of_squares", range(piece_count(count, row_piece)),
       KOKKOS_LAMBDA(const std::int64_t piece, double& sum) {
         const std::int64_t first = piece * row_piece;
         const std::int64_t length = count - first < row_piece ? count - first : row_piece;
@@ -60,7 +61,7 @@ void column_sums_of_squares(const Matrix<const T>& a, const Vector<double>& sums
   const std::int64_t rows = extent(a, 0), columns = extent(a, 1);
   require(size(sums) == columns, "column sums: {} columns but room for {} sums", columns, size(sums));
   Kokkos::parallel_for(
-      "minigift::column_sums_of_squares", Range(0, piece_count(columns, column_piece)),
+      "minigift::column_sums_of_squares", range(piece_count(columns, column_piece)),
       KOKKOS_LAMBDA(const std::int64_t piece) {
         const std::int64_t first = piece * column_piece;
         const std::int64_t width = columns - first < column_piece ? columns - first : column_piece;
@@ -82,9 +83,9 @@ template <class T>
 void row_sums_of_squares(const Matrix<const T>& a, const Vector<double>& sums) {
   const std::int64_t rows = extent(a, 0), columns = extent(a, 1);
   require(size(sums) == rows, "row sums: {} rows but room for {} sums", rows, size(sums));
-  if (columns == 0) return Kokkos::deep_copy(sums, 0.0);
+  if (columns == 0) return fill(sums, 0.0);
   Kokkos::parallel_for(
-      "minigift::row_sums_of_squares", Range(0, rows),
+      "minigift::row_sums_of_squares", range(rows),
       KOKKOS_LAMBDA(const std::int64_t i) { sums(i) = contiguous_sum(&a(i, 0), columns); });
 }
 
@@ -92,7 +93,7 @@ double dot(const Vector<const double>& x, const Vector<const double>& y) {
   require(size(x) == size(y), "dot product of {} and {} elements", size(x), size(y));
   double total = 0;
   Kokkos::parallel_reduce(
-      "minigift::dot", Range(0, size(x)),
+      "minigift::dot", range(size(x)),
       KOKKOS_LAMBDA(const std::int64_t i, double& sum) { sum += x(i) * y(i); }, total);
   return total;
 }

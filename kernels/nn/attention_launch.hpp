@@ -1,6 +1,7 @@
 #pragma once
 // Host side of both passes of attention: checks, and where a team's scratch memory lies.
 
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "kernels/nn/attention.hpp"
 #include "kernels/nn/lanes.hpp"
@@ -43,7 +44,7 @@ inline Launch make_launch(std::int64_t teams, std::int64_t scratch_bytes) {
           Team::scratch_size_max(level));
   const int bytes = static_cast<int>(needed);
   constexpr int threads = std::is_same_v<MemorySpace, Kokkos::HostSpace> ? 1 : 64;
-  Team policy(static_cast<int>(teams), threads);
+  Team policy(current_space(), static_cast<int>(teams), threads);
   policy.set_scratch_size(level, Kokkos::PerTeam(bytes));
   return {policy, level};
 }

@@ -1,5 +1,6 @@
 #include "kernels/nn/embedding.hpp"
 
+#include "kernels/device/stream.hpp"
 #include "kernels/nn/indices.hpp"
 #include "kernels/nn/row.hpp"
 
@@ -36,7 +37,7 @@ void embedding_backward(const Vector<const std::int32_t>& tokens, const ConstMat
   }
   const std::int64_t slabs = slab > 0 ? (C + slab - 1) / slab : 0;
   Kokkos::parallel_for(
-      "minigift::embedding_backward", Range(0, slabs), KOKKOS_LAMBDA(const std::int64_t s) {
+      "minigift::embedding_backward", range(slabs), KOKKOS_LAMBDA(const std::int64_t s) {
         const std::int64_t begin = s * slab;
         const std::int64_t end = math::min(C, begin + slab);
         for (std::int64_t r = 0; r < R; ++r) {

@@ -1,5 +1,6 @@
 #include "kernels/nn/rope.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/nn/row.hpp"
 
 #include <cmath>
@@ -15,8 +16,8 @@ RopeTable<S> make_rope_table(std::int64_t T, std::int64_t D, double theta) {
   table.cosine =
       Matrix<S>("minigift::rope::cosine", static_cast<std::size_t>(T), static_cast<std::size_t>(half));
   table.sine = Matrix<S>("minigift::rope::sine", static_cast<std::size_t>(T), static_cast<std::size_t>(half));
-  const auto cosine = Kokkos::create_mirror_view(table.cosine);
-  const auto sine = Kokkos::create_mirror_view(table.sine);
+  const auto cosine = host_like(table.cosine);
+  const auto sine = host_like(table.sine);
   for (std::int64_t j = 0; j < half; ++j) {
     const double frequency = std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(D));
     for (std::int64_t t = 0; t < T; ++t) {
@@ -24,8 +25,8 @@ RopeTable<S> make_rope_table(std::int64_t T, std::int64_t D, double theta) {
       sine(t, j) = static_cast<S>(std::sin(static_cast<double>(t) * frequency));
     }
   }
-  Kokkos::deep_copy(table.cosine, cosine);
-  Kokkos::deep_copy(table.sine, sine);
+  copy(table.cosine, cosine);
+  copy(table.sine, sine);
   return table;
 }
 

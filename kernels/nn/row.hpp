@@ -3,6 +3,7 @@
 // GPU the elements are spread over the threads of the team. The body must treat the elements independently of
 // each other.
 
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "kernels/format/bfloat16.hpp"
 #include "kernels/math.hpp"
@@ -19,7 +20,7 @@ namespace minigift {
 inline Team row_policy(std::int64_t rows) {
   require(rows <= std::numeric_limits<int>::max(), "{} rows exceed what one launch can hold", rows);
   constexpr int threads = std::is_same_v<MemorySpace, Kokkos::HostSpace> ? 1 : 128;
-  return Team(static_cast<int>(rows), threads);
+  return Team(current_space(), static_cast<int>(rows), threads);
 }
 
 /// body(i) for i in [0, count).

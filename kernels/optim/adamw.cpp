@@ -1,5 +1,6 @@
 #include "kernels/optim/adamw.hpp"
 
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "kernels/linalg/pieces.hpp"
 #include "kernels/math.hpp"
@@ -58,7 +59,7 @@ void adamw(const Vector<S>& parameter, const Vector<const S>& gradient, const Ve
       static_cast<S>(static_cast<double>(learning_rate) / (1 - std::pow(beta1, exponent))),
       static_cast<S>(1 / (1 - std::pow(beta2, exponent)))};
   Kokkos::parallel_for(
-      "minigift::adamw", Range(0, linalg::piece_count(count, piece_elements)),
+      "minigift::adamw", range(linalg::piece_count(count, piece_elements)),
       KOKKOS_LAMBDA(const std::int64_t piece) {
         const std::int64_t first = piece * piece_elements;
         const std::int64_t length = count - first < piece_elements ? count - first : piece_elements;

@@ -1,5 +1,6 @@
 #include "kernels/optim/muon.hpp"
 
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "kernels/linalg/pieces.hpp"
 #include "kernels/linalg/workspace.hpp"
@@ -33,7 +34,7 @@ void accumulate_momentum(const MomentumRule<S>& rule, const Vector<const S>& gra
                          const Vector<S>& momentum, const Vector<S>& update) {
   const std::int64_t count = size(momentum);
   Kokkos::parallel_for(
-      "minigift::muon_momentum", Range(0, linalg::piece_count(count, piece_elements)),
+      "minigift::muon_momentum", range(linalg::piece_count(count, piece_elements)),
       KOKKOS_LAMBDA(const std::int64_t piece) {
         const std::int64_t first = piece * piece_elements;
         const std::int64_t length = count - first < piece_elements ? count - first : piece_elements;
@@ -54,7 +55,7 @@ template <class S>
 void move(S keep, S rate, const Vector<const S>& update, const Vector<S>& weight) {
   const std::int64_t count = size(weight);
   Kokkos::parallel_for(
-      "minigift::muon_move", Range(0, linalg::piece_count(count, piece_elements)),
+      "minigift::muon_move", range(linalg::piece_count(count, piece_elements)),
       KOKKOS_LAMBDA(const std::int64_t piece) {
         const std::int64_t first = piece * piece_elements;
         const std::int64_t length = count - first < piece_elements ? count - first : piece_elements;

@@ -1,5 +1,6 @@
 #include "kernels/optim/newton_schulz.hpp"
 
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "kernels/format/quantize.hpp"
 #include "kernels/linalg/gemm.hpp"
@@ -21,7 +22,7 @@ void copy_scaled(const Matrix<const S>& from, S factor, bool transposed, const M
     const Vector<const S> source = flatten(from);
     const Vector<S> target = flatten(to);
     Kokkos::parallel_for(
-        "minigift::copy_scaled", Range(0, p * q),
+        "minigift::copy_scaled", range(p * q),
         KOKKOS_LAMBDA(const std::int64_t i) { target(i) = factor * source(i); });
     return;
   }
@@ -29,8 +30,7 @@ void copy_scaled(const Matrix<const S>& from, S factor, bool transposed, const M
   constexpr std::int64_t tile = 32;
   const std::int64_t tile_rows = (p + tile - 1) / tile, tile_columns = (q + tile - 1) / tile;
   Kokkos::parallel_for(
-      "minigift::transpose_scaled", Range(0, tile_rows * tile_columns),
-      KOKKOS_LAMBDA(const std::int64_t index) {
+      "minigift::transpose_scaled", range(tile_rows * tile_columns), KOKKOS_LAMBDA(const std::int64_t index) {
         const std::int64_t first_row = index / tile_columns * tile,
                            first_column = index % tile_columns * tile;
         const std::int64_t last_row = first_row + tile < p ? first_row + tile : p;
@@ -46,7 +46,7 @@ template <class S>
 void complete_polynomial(S a, S b, const Matrix<const S>& gram, const Matrix<S>& polynomial) {
   const std::int64_t p = extent(gram, 0);
   Kokkos::parallel_for(
-      "minigift::newton_schulz_polynomial", Range(0, p), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::newton_schulz_polynomial", range(p), KOKKOS_LAMBDA(const std::int64_t i) {
         for (std::int64_t j = 0; j < p; ++j)
           polynomial(i, j) += b * gram(i, j);
         polynomial(i, i) += a;

@@ -1,5 +1,6 @@
 #include "miniapp/exchange/all_to_all_reduction.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "miniapp/report/region_timer.hpp"
 
 namespace minigift {
@@ -9,7 +10,7 @@ namespace {
 void pack_scales(const Vector<const float>& scale, const Vector<const std::int64_t>& position,
                  const Vector<std::uint8_t>& bytes) {
   Kokkos::parallel_for(
-      "minigift::pack_scales", Range(0, size(scale)), KOKKOS_LAMBDA(std::int64_t g) {
+      "minigift::pack_scales", range(size(scale)), KOKKOS_LAMBDA(std::int64_t g) {
         const float value = scale(g);
         memcpy(&bytes(position(g)), &value, sizeof(float));
       });
@@ -19,7 +20,7 @@ void pack_scales(const Vector<const float>& scale, const Vector<const std::int64
 void unpack_scales(const Vector<const std::uint8_t>& bytes, const Vector<const std::int64_t>& position,
                    std::int64_t first, std::int64_t shift, const Vector<float>& scale) {
   Kokkos::parallel_for(
-      "minigift::unpack_scales", Range(0, size(scale)), KOKKOS_LAMBDA(std::int64_t g) {
+      "minigift::unpack_scales", range(size(scale)), KOKKOS_LAMBDA(std::int64_t g) {
         float value;
         memcpy(&value, &bytes(position(first + g) + shift), sizeof(float));
         scale(g) = value;
@@ -66,24 +67,24 @@ AllToAllReduction::AllToAllReduction(const Bucket& bucket, const Method& method,
   sum_ = Vector<float>("minigift::a2a_sum", static_cast<std::size_t>(bucket.shard_elements));
   shard_amax_ = Vector<float>("minigift::a2a_amax", static_cast<std::size_t>(shard_groups_));
   shard_scale_ = Vector<float>("minigift::a2a_scale", static_cast<std::size_t>(shard_groups_));
-  Kokkos::deep_copy(shard_scale_, 1.0f);
+  fill(shard_scale_, 1.0f);
   scale_ = Vector<float>("minigift::a2a_sum_scale", static_cast<std::size_t>(bucket.groups));
-  Kokkos::deep_copy(scale_, 1.0f);
+  fill(scale_, 1.0f);
 
   scale_position_ = Vector<std::int64_t>("minigift::scale_position", static_cast<std::size_t>(bucket.groups));
-  const auto position = Kokkos::create_mirror_view(scale_position_);
+  const auto position = host_like(scale_position_);
   for (std::size_t s = 0; s + 1 < bucket.shard_first_group.size(); ++s) {
     for (std::int64_t g = bucket.shard_first_group[s]; g < bucket.shard_first_group[s + 1]; ++g) {
       position(g) = static_cast<std::int64_t>(s) * bucket.message_bytes + bucket.shard_elements * code_bytes +
                     4 * (g - bucket.shard_first_group[s]);
     }
   }
-  Kokkos::deep_copy(scale_position_, position);
+  copy(scale_position_, position);
   local_position_ = Vector<std::int64_t>("minigift::local_position", static_cast<std::size_t>(shard_groups_));
-  const auto local = Kokkos::create_mirror_view(local_position_);
+  const auto local = host_like(local_position_);
   for (std::int64_t g = 0; g < shard_groups_; ++g)
     local(g) = bucket.shard_elements * code_bytes + 4 * g;
-  Kokkos::deep_copy(local_position_, local);
+  copy(local_position_, local);
   if (owner_feedback) residual_ = ResidualPair(bucket.shard_elements);
 }
 
@@ -125,7 +126,7 @@ void AllToAllReduction::own_shard() {
 
 void AllToAllReduction::decode_and_add() {
   const ScopedRegion region("decode");
-  Kokkos::deep_copy(sum_, 0.0f);
+  fill(sum_, 0.0f);
   const std::int64_t first = bucket_.shard_first_group[static_cast<std::size_t>(communicator_.rank())];
   // Positions of the shard's scales are those in message `rank`; in the message received from rank r they lie
   // as far behind that message's start.
@@ -185,7 +186,7 @@ void AllToAllReduction::fold_residual_into(const Vector<float>& residual) {
   const Vector<const float> own = residual_.current();
   const Tiles tiles = gradient_tiles_;
   Kokkos::parallel_for(
-      "minigift::fold_residual", Range(0, size(tiles)), KOKKOS_LAMBDA(std::int64_t i) {
+      "minigift::fold_residual", range(size(tiles)), KOKKOS_LAMBDA(std::int64_t i) {
         const Tile tile = tiles(i);
         for (std::int64_t e = 0; e < tile.count; ++e)
           residual(tile.source + e) += own(tile.wire + e);

@@ -1,5 +1,6 @@
 #include "miniapp/exchange/bucket_pipeline.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "miniapp/report/region_timer.hpp"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ void BucketPipeline::encode_and_send() {
   if (method_.scale == ScaleRule::local) {
     // Algorithm 1, lines 21 to 24: the scale that decodes is this rank's own, or, on a synchronisation step,
     // the largest one, taken after the cast.
-    Kokkos::deep_copy(decode_scale_, codec_.scale());
+    copy(decode_scale_, codec_.scale());
     if (synchronise_local_scale_) scale_request_ = communicator_.all_reduce_max(decode_scale_);
   }
   reduction_->start(key_);

@@ -1,5 +1,7 @@
 #include "miniapp/exchange/codec.hpp"
 
+#include "kernels/device/stream.hpp"
+
 #include <limits>
 
 namespace minigift {
@@ -10,7 +12,7 @@ std::int64_t first_infinite(const Vector<const float>& amax) {
   const std::int64_t none = std::numeric_limits<std::int64_t>::max();
   std::int64_t first = none;
   Kokkos::parallel_reduce(
-      "minigift::first_infinite", Range(0, size(amax)),
+      "minigift::first_infinite", range(size(amax)),
       KOKKOS_LAMBDA(std::int64_t g, std::int64_t & lowest) {
         // Not <=: a NaN must not pass.
         const bool finite = amax(g) <= 3.402823466e38f;

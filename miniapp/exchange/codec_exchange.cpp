@@ -1,5 +1,6 @@
 #include "miniapp/exchange/codec_exchange.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/linalg/reductions.hpp"
 #include "kernels/slice.hpp"
@@ -160,7 +161,8 @@ std::vector<GammaTerms> CodecExchange::gamma_over_ranks(
     const std::vector<int>& tensors, const std::vector<const ColumnTransform*>& candidates) {
   std::vector<GammaTerms> result(tensors.size());
   Vector<double> terms("minigift::gamma_terms", 2 * tensors.size());
-  const auto host = Kokkos::create_mirror_view(terms);
+  const auto host = host_like(terms);
+  Kokkos::deep_copy(host, 0.0);
   bool any = false;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (candidates[i] == nullptr) continue;
@@ -170,9 +172,9 @@ std::vector<GammaTerms> CodecExchange::gamma_over_ranks(
     any = true;
   }
   if (!any) return result;
-  Kokkos::deep_copy(terms, host);
+  copy(terms, host);
   communicator_.all_reduce_sum(terms, Traffic::metadata).wait();
-  Kokkos::deep_copy(host, terms);
+  copy(host, terms);
   for (std::size_t i = 0; i < tensors.size(); ++i)
     result[i] = {host(2 * i), host(2 * i + 1)};
   return result;

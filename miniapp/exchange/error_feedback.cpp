@@ -1,5 +1,7 @@
 #include "miniapp/exchange/error_feedback.hpp"
 
+#include "kernels/device/memory.hpp"
+
 #include <utility>
 
 namespace minigift {
@@ -14,14 +16,14 @@ void ResidualPair::commit() {
 
 void ResidualPair::clear(std::int64_t offset, std::int64_t count) {
   for (const auto& buffer : {current_, next_}) {
-    Kokkos::deep_copy(Kokkos::subview(buffer, Kokkos::make_pair(offset, offset + count)), 0.0f);
+    fill(Kokkos::subview(buffer, Kokkos::make_pair(offset, offset + count)), 0.0f);
   }
 }
 
 void add_residual(const Vector<float>& x, const Vector<const float>& residual, std::int64_t offset,
                   std::int64_t count) {
   Kokkos::parallel_for(
-      "minigift::add_residual", Range(offset, offset + count),
+      "minigift::add_residual", Range(current_space(), offset, offset + count),
       KOKKOS_LAMBDA(std::int64_t i) { x(i) += residual(i); });
 }
 

@@ -1,5 +1,6 @@
 #include "miniapp/exchange/exchange_check.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/format/hash.hpp"
 #include "kernels/slice.hpp"
 #include "miniapp/report/region_timer.hpp"
@@ -35,14 +36,14 @@ struct Sums {
 /// mean(i) = factor * values(i), in FP64.
 void widen(const Vector<const float>& values, double factor, const Vector<double>& mean) {
   Kokkos::parallel_for(
-      "minigift::widen", Range(0, size(values)),
+      "minigift::widen", range(size(values)),
       KOKKOS_LAMBDA(std::int64_t i) { mean(i) = factor * static_cast<double>(values(i)); });
 }
 
 Sums compare_piece(const Vector<const float>& values, const Vector<const double>& mean) {
   Sums sums;
   Kokkos::parallel_reduce(
-      "minigift::compare_sums", Range(0, size(values)),
+      "minigift::compare_sums", range(size(values)),
       KOKKOS_LAMBDA(std::int64_t i, double& d, double& r, double& v, double& p) {
         const double value = static_cast<double>(values(i));
         const double difference = value - mean(i);
@@ -53,7 +54,7 @@ Sums compare_piece(const Vector<const float>& values, const Vector<const double>
       },
       sums.difference, sums.reference, sums.values, sums.product);
   Kokkos::parallel_reduce(
-      "minigift::compare_maximum", Range(0, size(values)),
+      "minigift::compare_maximum", range(size(values)),
       KOKKOS_LAMBDA(std::int64_t i, double& largest) {
         const double difference = static_cast<double>(values(i)) - mean(i);
         const double magnitude = difference < 0.0 ? -difference : difference;
@@ -86,7 +87,7 @@ void ExchangeCheck::capture(int tensor) {
   const ScopedRegion region("check");
   if (local_.size() == 0) local_ = Vector<float>("minigift::local_gradient", gradients_.size());
   const Parameter& p = registry_[tensor];
-  Kokkos::deep_copy(slice(local_, p.offset, p.size()), slice(gradients_, p.offset, p.size()));
+  copy(slice(local_, p.offset, p.size()), slice(gradients_, p.offset, p.size()));
 }
 
 ExchangeError ExchangeCheck::compare() {

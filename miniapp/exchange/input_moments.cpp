@@ -1,5 +1,6 @@
 #include "miniapp/exchange/input_moments.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/format/hash.hpp"
 #include "kernels/linalg/gemm.hpp"
 
@@ -21,7 +22,7 @@ void add_trace_and_count(const Matrix<const In>& x, const Vector<double>& trace_
   const std::int64_t rows = extent(x, 0), columns = extent(x, 1);
   double trace = 0.0;
   Kokkos::parallel_reduce(
-      "minigift::trace", Range(0, rows),
+      "minigift::trace", range(rows),
       KOKKOS_LAMBDA(std::int64_t r, double& sum) {
         double row = 0.0;
         for (std::int64_t c = 0; c < columns; ++c) {
@@ -32,7 +33,7 @@ void add_trace_and_count(const Matrix<const In>& x, const Vector<double>& trace_
       },
       trace);
   Kokkos::parallel_for(
-      "minigift::count", Range(0, 1), KOKKOS_LAMBDA(std::int64_t) {
+      "minigift::count", range(1), KOKKOS_LAMBDA(std::int64_t) {
         trace_count(0) += trace;
         trace_count(1) += static_cast<double>(rows);
       });
@@ -115,7 +116,7 @@ Matrix<double> InputMoments::dense_moment(int site) const {
   const std::int64_t d = extent(sum, 0);
   Matrix<double> moment("minigift::dense_moment", sum.extent(0), sum.extent(1));
   Kokkos::parallel_for(
-      "minigift::dense_moment", Range(0, d * d), KOKKOS_LAMBDA(std::int64_t i) {
+      "minigift::dense_moment", range(d * d), KOKKOS_LAMBDA(std::int64_t i) {
         // The two triangles are rounded apart by the product; their mean is symmetric to the last bit.
         const std::int64_t row = i / d, column = i % d;
         moment(row, column) =
@@ -125,7 +126,7 @@ Matrix<double> InputMoments::dense_moment(int site) const {
 }
 
 std::int64_t InputMoments::tokens(int site) const {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), at(site).sketch.trace_count);
+  const auto host = on_host(at(site).sketch.trace_count);
   return static_cast<std::int64_t>(host(1));
 }
 

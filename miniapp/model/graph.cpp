@@ -1,5 +1,6 @@
 #include "miniapp/model/graph.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/format/quantize.hpp"
 #include "kernels/nn/embedding.hpp"
@@ -53,7 +54,7 @@ class Graph final : public LlamaGraph<S> {
 
   void backward(const GradientHook& hook) override {
     if (hook) hook(registry_.head());
-    Kokkos::deep_copy(workspace_.d_stream, S(0));
+    fill(workspace_.d_stream, S(0));
     rms_norm_backward(stream_.back(), final_norm_, workspace_.head_inverse_rms, workspace_.branch,
                       workspace_.d_stream, d_final_norm_);
     if (hook) hook(registry_.final_norm());

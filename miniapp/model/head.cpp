@@ -1,5 +1,6 @@
 #include "miniapp/model/head.hpp"
 
+#include "kernels/device/stream.hpp"
 #include "kernels/format/bfloat16.hpp"
 #include "kernels/nn/cross_entropy.hpp"
 #include "kernels/nn/linear.hpp"
@@ -17,7 +18,7 @@ template <class S>
 double mean(const Vector<S>& loss) {
   double sum = 0.0;
   Kokkos::parallel_reduce(
-      "minigift::mean_loss", Range(0, size(loss)),
+      "minigift::mean_loss", range(size(loss)),
       KOKKOS_LAMBDA(const std::int64_t r, double& partial) { partial += static_cast<double>(loss(r)); }, sum);
   return sum / static_cast<double>(size(loss));
 }

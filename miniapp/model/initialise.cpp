@@ -1,5 +1,6 @@
 #include "miniapp/model/initialise.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/format/philox.hpp"
 #include "kernels/slice.hpp"
 
@@ -17,7 +18,7 @@ constexpr std::uint64_t initialisation_step = std::numeric_limits<std::uint64_t>
 template <class S>
 void fill_normal(const Vector<S>& x, const PhiloxKey& key, float standard_deviation) {
   Kokkos::parallel_for(
-      "minigift::fill_normal", Range(0, size(x)), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::fill_normal", range(size(x)), KOKKOS_LAMBDA(const std::int64_t i) {
         x(i) = static_cast<S>(standard_deviation * philox_normal(key, i));
       });
 }
@@ -28,12 +29,12 @@ template <class S>
 void initialise_parameters(const LlamaShape& shape, const ParameterRegistry& registry, std::uint64_t seed,
                            const Vector<S>& parameters) {
   const double residual_std = shape.init_std / std::sqrt(2.0 * static_cast<double>(shape.layers));
-  Kokkos::deep_copy(parameters, S(0));
+  fill(parameters, S(0));
   for (int index = 0; index < registry.size(); ++index) {
     const Parameter& parameter = registry[index];
     const Vector<S> values = slice(parameters, parameter.offset, parameter.size());
     if (parameter.role == Role::norm) {
-      Kokkos::deep_copy(values, S(1));
+      fill(values, S(1));
       continue;
     }
     const bool writes_residual = parameter.role == Role::attention_o || parameter.role == Role::mlp_down;

@@ -1,5 +1,6 @@
 #include "miniapp/model/llama.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/slice.hpp"
 #include "miniapp/model/graph.hpp"
@@ -65,7 +66,7 @@ void Llama<S>::parameters_changed() {
 
 template <class S>
 void Llama<S>::zero_gradients() {
-  Kokkos::deep_copy(gradients_, S(0));
+  fill(gradients_, S(0));
 }
 
 template <class S>

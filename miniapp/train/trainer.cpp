@@ -1,5 +1,6 @@
 #include "miniapp/train/trainer.hpp"
 
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "miniapp/train/schedule.hpp"
 
@@ -66,8 +67,8 @@ void Trainer::load_micro_batch(std::int64_t index) {
   const std::int64_t first = communicator_.rank() * per_rank + index * deck_.train.micro_batch;
   sampler_.train(step_, first, deck_.train.micro_batch, {host_tokens_.data(), host_tokens_.size()},
                  {host_targets_.data(), host_targets_.size()});
-  Kokkos::deep_copy(tokens_, host_tokens_);
-  Kokkos::deep_copy(targets_, host_targets_);
+  copy(tokens_, host_tokens_);
+  copy(targets_, host_targets_);
 }
 
 double Trainer::accumulate_gradients(bool check) {
@@ -176,8 +177,8 @@ double Trainer::validate() {
     sampler_.validation(b * deck_.train.micro_batch, deck_.train.micro_batch,
                         {host_tokens_.data(), host_tokens_.size()},
                         {host_targets_.data(), host_targets_.size()});
-    Kokkos::deep_copy(tokens_, host_tokens_);
-    Kokkos::deep_copy(targets_, host_targets_);
+    copy(tokens_, host_tokens_);
+    copy(targets_, host_targets_);
     sum += model_.evaluate(tokens_, targets_);
   }
   return communicator_.sum_over_ranks(sum) / static_cast<double>(batches);

@@ -13,7 +13,7 @@ namespace {
 void nan_to_infinity(const Vector<float>& values) {
   const float infinity = std::numeric_limits<float>::infinity();
   Kokkos::parallel_for(
-      "minigift::nan_to_infinity", Range(0, size(values)), KOKKOS_LAMBDA(const std::int64_t i) {
+      "minigift::nan_to_infinity", range(size(values)), KOKKOS_LAMBDA(const std::int64_t i) {
         if (values(i) != values(i)) values(i) = infinity;
       });
 }
