@@ -1,5 +1,6 @@
 #include "miniapp/transport/communicator.hpp"
 
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "miniapp/transport/communicator_state.hpp"
 #include "miniapp/transport/self_test.hpp"
