@@ -5,15 +5,11 @@
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace minigift {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
 
 bool is_phase(std::string_view name) {
   return std::find(phase_names.begin(), phase_names.end(), name) != phase_names.end();
@@ -26,42 +22,45 @@ std::size_t phase_index(std::string_view name) {
 
 }  // namespace
 
-/// One region at one place of the nesting. The root stands for the time outside of any region.
+/// One passage through a region.
+struct RegionTimer::Visit {
+  Stream stream;
+  Event opened, closed;
+  bool within_parent = false;  // on the stream of the region around it
+};
+
+/// One region at one place of the nesting. The root stands for the whole time since the reset; it is always
+/// open.
 struct RegionTimer::Node {
   std::string name;
   Node* parent = nullptr;
   std::vector<std::unique_ptr<Node>> children;
-  double seconds = 0;  // of the closed visits
+  double seconds = 0;  // of the settled visits
+  double nested = 0;   // of these, spent in children on the same stream
   std::int64_t count = 0;
   bool open = false;
-  Clock::time_point opened;
+  Visit current;              // while open
+  std::vector<Visit> closed;  // not yet settled: the device may still be at work on them
 
-  double inclusive(Clock::time_point now) const {
-    return seconds + (open ? seconds_between(opened, now) : 0.0);
-  }
-  double exclusive(Clock::time_point now) const {
-    double rest = inclusive(now);
-    for (const auto& child : children)
-      rest -= child->inclusive(now);
-    return rest;
-  }
-  template <class Visitor>
-  void visit(Visitor&& visitor) const {
-    visitor(*this);
-    for (const auto& child : children)
-      child->visit(visitor);
+  double exclusive() const { return seconds - nested; }
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor(self);
+    for (const auto& child : self.children)
+      visit(*child, visitor);
   }
 };
 
 RegionTimer* RegionTimer::active_ = nullptr;
 
-RegionTimer::RegionTimer() : root_(std::make_unique<Node>()), current_(root_.get()), start_(Clock::now()) {
+RegionTimer::RegionTimer() : root_(std::make_unique<Node>()), current_(root_.get()) {
   require(active_ == nullptr, "a RegionTimer is active already");
   require_usage(
       !Kokkos::Profiling::profileLibraryLoaded(),
       "a Kokkos Tool is loaded (KOKKOS_TOOLS_LIBS or KOKKOS_PROFILE_LIBRARY) and takes the hooks that time "
       "the phases; unset it, or run without phase times");
   active_ = this;
+  open(*root_);
   Kokkos::Tools::Experimental::set_push_region_callback(&RegionTimer::push);
   Kokkos::Tools::Experimental::set_pop_region_callback(&RegionTimer::pop);
 }
@@ -72,8 +71,15 @@ RegionTimer::~RegionTimer() {
   active_ = nullptr;
 }
 
+void RegionTimer::open(Node& node) {
+  const Stream stream = current_stream();
+  const bool within = node.parent != nullptr && node.parent->current.stream.id() == stream.id();
+  node.current = Visit{stream, {}, {}, within};
+  node.current.opened.record();
+  node.open = true;
+}
+
 void RegionTimer::push(const char* name) {
-  Kokkos::fence();  // work launched before the region is not counted in it
   Node* parent = active_->current_;
   Node* node = nullptr;
   for (const auto& child : parent->children) {
@@ -85,89 +91,121 @@ void RegionTimer::push(const char* name) {
     node->parent = parent;
   }
   active_->current_ = node;
-  node->open = true;
-  node->opened = Clock::now();
+  active_->open(*node);
 }
 
 void RegionTimer::pop() {
-  Kokkos::fence();
-  const Clock::time_point now = Clock::now();
   Node* node = active_->current_;
   if (node->parent == nullptr) return;  // opened before this timer was made
-  node->seconds += seconds_between(node->opened, now);
+  {
+    const ScopedStream stream(node->current.stream);
+    node->current.closed.record();
+  }
+  node->closed.push_back(std::move(node->current));
   node->open = false;
   ++node->count;
   active_->current_ = node->parent;
 }
 
+void RegionTimer::settle() const {
+  Node::visit(*root_, [](Node& node) {
+    for (const Visit& visit : node.closed) {
+      visit.closed.synchronize();
+      const double seconds = Event::seconds(visit.opened, visit.closed);
+      node.seconds += seconds;
+      if (visit.within_parent) node.parent->nested += seconds;
+    }
+    node.closed.clear();
+  });
+}
+
+const RegionTimer::Node& RegionTimer::settled_tree() const {
+  std::map<int, Event> now;  // one mark per stream, so that nested regions end together
+  Node::visit(*root_, [&now](Node& node) {
+    if (!node.open) return;
+    const ScopedStream stream(node.current.stream);
+    Event& mark = now[node.current.stream.id()];
+    if (!mark.recorded()) mark.record();
+    Visit visit = node.current;
+    node.current.opened = visit.closed = mark;  // nothing is lost between
+    node.closed.push_back(std::move(visit));
+  });
+  settle();
+  return *root_;
+}
+
 std::vector<RegionTime> RegionTimer::times() const {
-  const Clock::time_point now = Clock::now();
   std::vector<RegionTime> result;
-  root_->visit([&](const Node& node) {
+  Node::visit(settled_tree(), [&](const Node& node) {
     if (node.parent == nullptr) return;
     std::string path = node.name;
     for (const Node* outer = node.parent; outer->parent != nullptr; outer = outer->parent) {
       path.insert(0, outer->name + "/");
     }
-    result.push_back({path, node.name, node.inclusive(now), node.exclusive(now), node.count});
+    result.push_back({path, node.name, node.seconds, node.exclusive(), node.count});
   });
   return result;
 }
 
 double RegionTimer::inclusive_seconds(std::string_view name) const {
-  const Clock::time_point now = Clock::now();
   double sum = 0;
-  root_->visit([&](const Node& node) {
+  Node::visit(settled_tree(), [&](const Node& node) {
     if (node.parent == nullptr || node.name != name) return;
     for (const Node* outer = node.parent; outer->parent != nullptr; outer = outer->parent) {
       if (outer->name == name) return;  // counted in the outer one
     }
-    sum += node.inclusive(now);
+    sum += node.seconds;
   });
   return sum;
 }
 
 double RegionTimer::exclusive_seconds(std::string_view name) const {
-  const Clock::time_point now = Clock::now();
   double sum = 0;
-  root_->visit([&](const Node& node) {
-    if (node.parent != nullptr && node.name == name) sum += node.exclusive(now);
+  Node::visit(settled_tree(), [&](const Node& node) {
+    if (node.parent != nullptr && node.name == name) sum += node.exclusive();
   });
   return sum;
 }
 
 PhaseSeconds RegionTimer::phase_seconds() const {
-  const Clock::time_point now = Clock::now();
   PhaseSeconds phases{};
-  root_->visit([&](const Node& node) {
+  Node::visit(settled_tree(), [&](const Node& node) {
     std::string_view phase;  // the innermost one
     for (const Node* region = &node; region->parent != nullptr; region = region->parent) {
       if (region->name == untimed_region) return;
       if (phase.empty() && is_phase(region->name)) phase = region->name;
     }
     if (phase.empty()) phase = "other";
-    double own = node.exclusive(now);
-    if (node.parent == nullptr) own += seconds_between(start_, now);  // the root has no visits of its own
-    phases[phase_index(phase)] += own;
+    phases[phase_index(phase)] += node.exclusive();
   });
   return phases;
 }
 
+double RegionTimer::step_seconds() const {
+  const Node& root = settled_tree();
+  double seconds = root.seconds;
+  Node::visit(root, [&](const Node& node) {
+    if (node.name == untimed_region && node.parent != nullptr) seconds -= node.seconds;
+  });
+  return seconds;
+}
+
 double RegionTimer::elapsed_seconds() const {
-  return seconds_between(start_, Clock::now());
+  return settled_tree().seconds;
 }
 
 void RegionTimer::reset() {
-  Kokkos::fence();
-  start_ = Clock::now();
-  const auto clear = [this](auto&& self, Node& node) -> void {
-    node.seconds = 0;
+  settle();
+  std::map<int, Event> now;
+  Node::visit(*root_, [&now](Node& node) {
+    node.seconds = node.nested = 0;
     node.count = 0;
-    node.opened = start_;
-    for (const auto& child : node.children)
-      self(self, *child);
-  };
-  clear(clear, *root_);
+    if (!node.open) return;
+    const ScopedStream stream(node.current.stream);
+    Event& mark = now[node.current.stream.id()];
+    if (!mark.recorded()) mark.record();
+    node.current.opened = mark;
+  });
 }
 
 ScopedRegion::ScopedRegion(const std::string& name) {

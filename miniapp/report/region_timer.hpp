@@ -1,12 +1,18 @@
 #pragma once
 // Times the named Kokkos::Profiling regions. Library code opens regions and holds no clock; a program that
-// wants times makes one RegionTimer, which installs the push and pop hooks, fences the device at both ends,
-// and reads the steady clock. Kokkos Tools loaded by the user need the same hooks, so the two exclude each
-// other.
+// wants times makes one RegionTimer, which installs the push and pop hooks and marks both ends of a region
+// with an event on the stream that is current there. On a GPU the marks are the device's: a region's time is
+// what its work took on its stream, and the host does not wait. On a host backend the mark is the steady
+// clock once the work has been done. Kokkos Tools loaded by the user need the same hooks, so the two exclude
+// each other.
+//
+// A region opened inside another on the same stream is part of it. One on another stream runs beside it: it
+// counts for itself, and nothing is taken from the outer region. With two streams the regions may therefore
+// add up to more than the step.
 
+#include "kernels/device/stream.hpp"
 #include "miniapp/report/phases.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,7 +24,7 @@ struct RegionTime {
   std::string path;              ///< names from the outermost region inward, joined by '/'
   std::string name;              ///< the last of them
   double inclusive_seconds = 0;  ///< with the regions opened inside
-  double exclusive_seconds = 0;  ///< without them
+  double exclusive_seconds = 0;  ///< without those of them on the same stream
   std::int64_t count = 0;
 };
 
@@ -32,15 +38,18 @@ class RegionTimer {
   RegionTimer& operator=(const RegionTimer&) = delete;
 
   /// Times since the last reset, in the order in which regions were first seen. Open regions count up to now.
+  /// Like all readings, it waits for the marks it needs.
   std::vector<RegionTime> times() const;
   /// Sum over all regions of this name, wherever they are nested; a region inside one of the same name counts
   /// once.
   double inclusive_seconds(std::string_view name) const;
   double exclusive_seconds(std::string_view name) const;
   /// Exclusive time per phase. Regions that are no phase count for the phase they are nested in; time since
-  /// the last reset outside of any phase counts as "other", so the sum is the time since the reset, less that
-  /// of untimed_region.
+  /// the last reset outside of any phase, on the stream of the reset, counts as "other". On one stream the
+  /// sum is step_seconds().
   PhaseSeconds phase_seconds() const;
+  /// Seconds since the last reset on its stream, less those of untimed_region.
+  double step_seconds() const;
   /// Seconds since the last reset.
   double elapsed_seconds() const;
   /// Starts again from zero. Regions that are open count from now.
@@ -48,13 +57,20 @@ class RegionTimer {
 
  private:
   struct Node;
+  struct Visit;
   static void push(const char* name);
   static void pop();
   static RegionTimer* active_;
 
+  /// Opens a visit on the current stream.
+  void open(Node& node);
+  /// Adds the closed visits to their nodes.
+  void settle() const;
+  /// The regions as they are now, those that are open closed and opened again.
+  const Node& settled_tree() const;
+
   std::unique_ptr<Node> root_;
   Node* current_;
-  std::chrono::steady_clock::time_point start_;
 };
 
 /// A region for the duration of a scope.
