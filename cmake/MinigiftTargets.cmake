@@ -3,18 +3,22 @@
 add_library(minigift_options INTERFACE)
 target_compile_features(minigift_options INTERFACE cxx_std_20)
 target_include_directories(minigift_options INTERFACE "${PROJECT_SOURCE_DIR}")
-target_compile_options(minigift_options INTERFACE -Wall -Wextra -Wconversion -fno-math-errno -fno-trapping-math)
+# The host compiler's options are for C++ sources; nvcc has its own names for the same (.cu files).
+target_compile_options(minigift_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-fno-math-errno;-fno-trapping-math>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
 # OpenMP's simd directives, without its run-time library: the compiler may then vectorise the reductions we name.
 target_compile_options(minigift_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>")
 if(MINIGIFT_WERROR)
-  target_compile_options(minigift_options INTERFACE -Werror)
+  target_compile_options(minigift_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Werror>" "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>")
 endif()
 if(MINIGIFT_NATIVE)
-  target_compile_options(minigift_options INTERFACE -march=native)
+  target_compile_options(minigift_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-march=native>")
 endif()
 if(MINIGIFT_SANITIZE)
   target_compile_options(minigift_options INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined;-fno-sanitize-recover=undefined;-fno-omit-frame-pointer>")
   target_link_options(minigift_options INTERFACE -fsanitize=address,undefined)
 endif()
 
