@@ -52,7 +52,7 @@ struct Problem {
     Kokkos::fence();
   }
 
-  void run_quantize(Rounding rounding, bool keep, QuantizeCounters* counters) const {
+  void run_quantize(Rounding rounding, bool keep, DeviceCounters* counters) const {
     quantize(format, rounding, x, tiles, scale, codes, keep ? residual : Vector<float>(),
              philox_key(1, 1, 0, 0), counters);
   }
@@ -90,7 +90,7 @@ void quantize_format(benchmark::State& state, Format format, std::int64_t group_
                      bool keep, bool count) {
   const std::int64_t n = state.range(0);
   const Problem p(format, n, group_elements == 0 ? n : group_elements);
-  QuantizeCounters counters;
+  DeviceCounters counters;
   measure(state, n, 4 + bytes_per_code(format) + (keep ? 4 : 0),
           [&] { p.run_quantize(rounding, keep, count ? &counters : nullptr); });
 }

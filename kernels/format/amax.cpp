@@ -15,7 +15,7 @@ namespace {
 /// and NaN lies above infinity. A maximum does not depend on the order of evaluation.
 struct GroupAmax {
   Vector<const float> x;
-  Tiles tiles;
+  Vector<const Tile> tiles;
   Vector<float> amax;
 
   KOKKOS_FUNCTION void operator()(const TeamMember& member) const {
@@ -46,7 +46,7 @@ struct GroupAmax {
 
 void group_amax(const Vector<const float>& x, const Tiles& tiles, const Vector<float>& amax) {
   fill(amax, 0.0f);
-  Kokkos::parallel_for("minigift::group_amax", tile_policy(size(tiles)), GroupAmax{x, tiles, amax});
+  Kokkos::parallel_for("minigift::group_amax", tile_policy(tiles.count()), GroupAmax{x, tiles.view, amax});
 }
 
 void scales_from_amax(Format format, float headroom, const Vector<const float>& amax,

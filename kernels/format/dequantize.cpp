@@ -9,7 +9,7 @@ namespace {
 template <class Codec, bool accumulating>
 struct Dequantize {
   Vector<const typename Codec::Code> codes;
-  Tiles tiles;
+  Vector<const Tile> tiles;
   Vector<const float> scale;
   float factor;
   Vector<float> x;
@@ -41,8 +41,9 @@ void dequantize(Format format, const Vector<const std::uint8_t>& codes, const Ti
                 const Vector<const float>& scale, float factor, const Vector<float>& x) {
   with_codec(format, [&](auto codec) {
     using Codec = decltype(codec);
-    const Dequantize<Codec, false> kernel{as_codes<typename Codec::Code>(codes), tiles, scale, factor, x};
-    Kokkos::parallel_for("minigift::dequantize", tile_policy(size(tiles)), kernel);
+    const Dequantize<Codec, false> kernel{as_codes<typename Codec::Code>(codes), tiles.view, scale, factor,
+                                          x};
+    Kokkos::parallel_for("minigift::dequantize", tile_policy(tiles.count()), kernel);
   });
 }
 
@@ -50,8 +51,8 @@ void dequantize_add(Format format, const Vector<const std::uint8_t>& codes, cons
                     const Vector<const float>& scale, const Vector<float>& x) {
   with_codec(format, [&](auto codec) {
     using Codec = decltype(codec);
-    const Dequantize<Codec, true> kernel{as_codes<typename Codec::Code>(codes), tiles, scale, 1.0f, x};
-    Kokkos::parallel_for("minigift::dequantize_add", tile_policy(size(tiles)), kernel);
+    const Dequantize<Codec, true> kernel{as_codes<typename Codec::Code>(codes), tiles.view, scale, 1.0f, x};
+    Kokkos::parallel_for("minigift::dequantize_add", tile_policy(tiles.count()), kernel);
   });
 }
 

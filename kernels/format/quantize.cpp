@@ -110,7 +110,7 @@ template <class Codec, bool stochastic, bool counting, bool keeping>
 struct Quantize {
   using Code = typename Codec::Code;
   Vector<const float> x;
-  Tiles tiles;
+  Vector<const Tile> tiles;
   Vector<const float> scale;
   Vector<Code> codes;
   Vector<float> residual;
@@ -174,8 +174,8 @@ struct Arguments {
 template <class Codec, bool stochastic, bool counting, bool keeping>
 void launch(const Arguments& a) {
   const Quantize<Codec, stochastic, counting, keeping> kernel{
-      a.x, a.tiles, a.scale, as_codes<typename Codec::Code>(a.codes), a.residual, a.key, a.counts};
-  Kokkos::parallel_for("minigift::quantize", tile_policy(size(a.tiles), stochastic ? 16 : 32), kernel);
+      a.x, a.tiles.view, a.scale, as_codes<typename Codec::Code>(a.codes), a.residual, a.key, a.counts};
+  Kokkos::parallel_for("minigift::quantize", tile_policy(a.tiles.count(), stochastic ? 16 : 32), kernel);
 }
 
 template <class Codec, bool stochastic>
@@ -188,36 +188,22 @@ void launch_variant(const Arguments& a) {
   return launch<Codec, stochastic, false, false>(a);
 }
 
-struct CountElements {
-  Tiles tiles;
-  KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& total) const { total += tiles(i).count; }
-};
-
 }  // namespace
 
 void quantize(Format format, Rounding rounding, const Vector<const float>& x, const Tiles& tiles,
               const Vector<const float>& scale, const Vector<std::uint8_t>& codes,
-              const Vector<float>& residual, PhiloxKey key, QuantizeCounters* counters) {
+              const Vector<float>& residual, PhiloxKey key, DeviceCounters* counters) {
   require(residual.size() == 0 || residual.size() == x.size(), "a residual of {} elements for a buffer of {}",
           size(residual), size(x));
-  Vector<unsigned long long> counts;
-  if (counters != nullptr) counts = Vector<unsigned long long>("quantize counts", 4);
+  // A handle without memory stands for "do not count".
+  const Vector<unsigned long long> counts =
+      counters != nullptr ? counters->add(tiles) : Vector<unsigned long long>();
   const Arguments arguments{x, tiles, scale, codes, residual, key, counts};
   with_codec(format, [&](auto codec) {
     using Codec = decltype(codec);
     if (rounding == Rounding::stochastic) return launch_variant<Codec, true>(arguments);
     return launch_variant<Codec, false>(arguments);
   });
-  if (counters == nullptr) return;
-  QuantizeCounters added;
-  Kokkos::parallel_reduce("minigift::quantize_elements", range(size(tiles)), CountElements{tiles},
-                          added.elements);
-  const auto host = on_host(counts);
-  added.saturated = static_cast<std::int64_t>(host(0));
-  added.flushed = static_cast<std::int64_t>(host(1));
-  added.subnormal = static_cast<std::int64_t>(host(2));
-  added.non_finite = static_cast<std::int64_t>(host(3));
-  *counters += added;
 }
 
 }  // namespace minigift

@@ -19,10 +19,10 @@
 // and must not keep its residual.
 //
 // All results are bit-identical for any number of threads. Sizes and offsets are in elements. The functions
-// enqueue work on the default execution space; only quantize with counters, and the hashes and counts, wait
-// for the result.
+// enqueue work on the current stream and do not wait for it.
 
 #include "kernels/format/bfloat16.hpp"
+#include "kernels/format/counters.hpp"
 #include "kernels/format/format.hpp"
 #include "kernels/format/philox.hpp"
 #include "kernels/format/tiles.hpp"
@@ -31,24 +31,6 @@
 #include <cstdint>
 
 namespace minigift {
-
-/// What happened to the elements that were quantized. Every count is a number of elements.
-struct QuantizeCounters {
-  std::int64_t elements = 0;
-  std::int64_t saturated = 0;   // x finite, |x / scale| > max_finite: beyond the largest code
-  std::int64_t flushed = 0;     // x != 0, code == +-0
-  std::int64_t subnormal = 0;   // 0 < |code| < smallest normal (never for int8)
-  std::int64_t non_finite = 0;  // x infinite or NaN
-
-  QuantizeCounters& operator+=(const QuantizeCounters& other) {
-    elements += other.elements;
-    saturated += other.saturated;
-    flushed += other.flushed;
-    subnormal += other.subnormal;
-    non_finite += other.non_finite;
-    return *this;
-  }
-};
 
 /// amax[g] = max |x| over the tiles of g, +infinity if one element is not finite, 0 for a group without
 /// elements. amax (groups) is overwritten. Reads 4 bytes per element.
@@ -65,11 +47,11 @@ void scales_from_amax(Format format, float headroom, const Vector<const float>& 
 /// codes[wire] = round(x[source] / scale[group]). If residual is not empty: residual[source] = x - scale *
 /// code, with one rounding (fused), so it is exact whenever it is representable; residual may be x itself.
 /// stochastic rounding takes its random word from (key, wire index): see stochastic_word().
-/// If counters is not null, the counts of this call are added to it. Reads 4 bytes, writes bytes_per_code (+
-/// 4).
+/// If counters is not null, the counts of this call are added to it, on the device. Reads 4 bytes, writes
+/// bytes_per_code (+ 4).
 void quantize(Format format, Rounding rounding, const Vector<const float>& x, const Tiles& tiles,
               const Vector<const float>& scale, const Vector<std::uint8_t>& codes,
-              const Vector<float>& residual, PhiloxKey key, QuantizeCounters* counters);
+              const Vector<float>& residual, PhiloxKey key, DeviceCounters* counters);
 
 /// x[source] = code[wire] * (scale[group] * factor).
 void dequantize(Format format, const Vector<const std::uint8_t>& codes, const Tiles& tiles,

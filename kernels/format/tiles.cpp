@@ -36,7 +36,7 @@ Tiles make_tiles(const std::vector<Tile>& tiles, std::int64_t source_extent, std
   const HostVector<const Tile> host(tiles.data(), tiles.size());
   const Vector<Tile> device(Kokkos::view_alloc(Kokkos::WithoutInitializing, "tiles"), tiles.size());
   copy(device, host);
-  return device;
+  return {device, count_elements(tiles)};
 }
 
 std::int64_t count_elements(const std::vector<Tile>& tiles) {

@@ -23,7 +23,13 @@ struct Tile {
   std::int64_t group;     // index of the scale
 };
 
-using Tiles = Vector<const Tile>;
+/// Tiles in the memory of the kernels, and how many elements they cover together. Copies share the memory.
+struct Tiles {
+  Vector<const Tile> view;
+  std::int64_t elements = 0;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(view.size()); }
+};
 
 /// Appends the tiles of one contiguous range of `count` elements of a group.
 void append_tiles(std::vector<Tile>& tiles, std::int64_t source, std::int64_t wire, std::int64_t count,

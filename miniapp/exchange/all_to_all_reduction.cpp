@@ -36,7 +36,7 @@ Vector<const std::uint8_t> message_of(const Vector<const std::uint8_t>& messages
 
 AllToAllReduction::AllToAllReduction(const Bucket& bucket, const Method& method, BucketCodec& codec,
                                      Communicator& communicator, bool owner_feedback,
-                                     QuantizeCounters& counters)
+                                     DeviceCounters& counters)
     : bucket_(bucket), method_(method), codec_(codec), communicator_(communicator), counters_(counters) {
   const auto rank = static_cast<std::size_t>(communicator.rank());
   const std::int64_t first_group = bucket.shard_first_group[rank];
@@ -148,11 +148,11 @@ void AllToAllReduction::encode_sum() {
     group_amax(sum_, shard_tiles_, shard_amax_);
     scales_from_amax(method_.format, 1.0f, shard_amax_, shard_scale_);
   }
-  if (plain_tiles_.size() > 0) {
+  if (plain_tiles_.count() > 0) {
     quantize(method_.format, method_.rounding, sum_, plain_tiles_, shard_scale_, message_, Vector<float>(),
              key_, &counters_);
   }
-  if (residual_tiles_.size() > 0) {
+  if (residual_tiles_.count() > 0) {
     quantize(method_.format, method_.rounding, sum_, residual_tiles_, shard_scale_, message_,
              residual_.next(), key_, &counters_);
   }
@@ -184,7 +184,7 @@ void AllToAllReduction::commit() {
 void AllToAllReduction::fold_residual_into(const Vector<float>& residual) {
   if (residual_.empty()) return;
   const Vector<const float> own = residual_.current();
-  const Tiles tiles = gradient_tiles_;
+  const Vector<const Tile> tiles = gradient_tiles_.view;
   Kokkos::parallel_for(
       "minigift::fold_residual", range(size(tiles)), KOKKOS_LAMBDA(std::int64_t i) {
         const Tile tile = tiles(i);

@@ -10,7 +10,7 @@ namespace minigift {
 class AllToAllReduction final : public BucketReduction {
  public:
   AllToAllReduction(const Bucket& bucket, const Method& method, BucketCodec& codec,
-                    Communicator& communicator, bool owner_feedback, QuantizeCounters& counters);
+                    Communicator& communicator, bool owner_feedback, DeviceCounters& counters);
 
   void start(PhiloxKey key) override;
   void set_error_feedback(const std::vector<bool>& has_residual) override;
@@ -34,7 +34,7 @@ class AllToAllReduction final : public BucketReduction {
   const Method& method_;
   BucketCodec& codec_;
   Communicator& communicator_;
-  QuantizeCounters& counters_;
+  DeviceCounters& counters_;
   Stage stage_ = Stage::idle;
   PhiloxKey key_{};
   Request request_;

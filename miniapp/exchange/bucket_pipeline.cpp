@@ -8,7 +8,7 @@
 namespace minigift {
 
 BucketPipeline::BucketPipeline(const Bucket& bucket, const Method& method, const Vector<float>& x,
-                               Communicator& communicator, QuantizeCounters& counters)
+                               Communicator& communicator, DeviceCounters& counters)
     : bucket_(bucket),
       method_(method),
       x_(x),

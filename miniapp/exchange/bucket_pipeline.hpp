@@ -18,7 +18,7 @@ class BucketPipeline {
  public:
   /// All references must outlive the pipeline. `x` is the bucket's slice of the gradient buffer.
   BucketPipeline(const Bucket& bucket, const Method& method, const Vector<float>& x,
-                 Communicator& communicator, QuantizeCounters& counters);
+                 Communicator& communicator, DeviceCounters& counters);
 
   /// Which tensors of the bucket (by position) take part in error feedback. Drops the residuals of the
   /// others.
@@ -53,7 +53,7 @@ class BucketPipeline {
   const Method& method_;
   Vector<float> x_;
   Communicator& communicator_;
-  QuantizeCounters& counters_;
+  DeviceCounters& counters_;
   BucketCodec codec_;
   std::unique_ptr<BucketReduction> reduction_;
   ResidualPair residual_;

@@ -56,12 +56,12 @@ void BucketCodec::set_error_feedback(const std::vector<bool>& has_residual) {
 }
 
 void BucketCodec::encode(const Vector<const float>& x, const Vector<float>& residual, PhiloxKey key,
-                         QuantizeCounters& counters) {
-  if (plain_tiles_.size() > 0) {
+                         DeviceCounters& counters) {
+  if (plain_tiles_.count() > 0) {
     quantize(method_.format, method_.rounding, x, plain_tiles_, scale_, codes_, Vector<float>(), key,
              &counters);
   }
-  if (residual_tiles_.size() > 0) {
+  if (residual_tiles_.count() > 0) {
     quantize(method_.format, method_.rounding, x, residual_tiles_, scale_, codes_, residual, key, &counters);
   }
 }
@@ -74,7 +74,7 @@ std::int64_t BucketCodec::bytes() const {
   return static_cast<std::int64_t>(codes_.size()) +
          4 * static_cast<std::int64_t>(amax_.size() + scale_.size()) +
          static_cast<std::int64_t>(sizeof(Tile)) *
-             static_cast<std::int64_t>(bucket_.tiles.size() + plain_tiles_.size() + residual_tiles_.size());
+             (bucket_.tiles.count() + plain_tiles_.count() + residual_tiles_.count());
 }
 
 }  // namespace minigift

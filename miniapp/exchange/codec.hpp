@@ -34,7 +34,7 @@ class BucketCodec {
 
   /// codes() from x. With error feedback, residual (same offsets as x) receives x - scale * code.
   void encode(const Vector<const float>& x, const Vector<float>& residual, PhiloxKey key,
-              QuantizeCounters& counters);
+              DeviceCounters& counters);
   const Vector<std::uint8_t>& codes() const { return codes_; }
 
   /// x <- codes * scale * factor at the tiles' places.

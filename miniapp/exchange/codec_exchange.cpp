@@ -89,7 +89,7 @@ void CodecExchange::apply_selection() {
 void CodecExchange::begin_step(std::int64_t step) {
   step_ = step;
   started_ = 0;
-  counters_ = {};
+  counters_.reset();
   for (std::size_t b = 0; b < pending_.size(); ++b) {
     pending_[b] = static_cast<int>(plan_.buckets()[b].tensors.size());
   }
@@ -263,7 +263,7 @@ void CodecExchange::judge_sum(ExchangeResult& result) {
 
 ExchangeResult CodecExchange::verdict() {
   ExchangeResult result;
-  result.counters = counters_;
+  result.counters = counters_.read();
   result.selected_tensors = selection_.selected_tensors();
   result.selected_parameters = selection_.selected_parameters();
   result.fallback_tensors = std::count(guarded_.begin(), guarded_.end(), true);

@@ -92,7 +92,7 @@ class CodecExchange final : public GradientExchange {
   bool observing_ = false;
   bool refreshing_ = false;  // this step's factors are new
   bool deferred_ = false;    // buckets wait for finish()
-  QuantizeCounters counters_;
+  DeviceCounters counters_;
 };
 
 }  // namespace minigift

@@ -29,7 +29,7 @@ class NativeReduction final : public BucketReduction {
 
 std::unique_ptr<BucketReduction> make_reduction(const Bucket& bucket, const Method& method,
                                                 BucketCodec& codec, Communicator& communicator,
-                                                bool owner_feedback, QuantizeCounters& counters) {
+                                                bool owner_feedback, DeviceCounters& counters) {
   if (method.reduction == Reduction::native) {
     return std::make_unique<NativeReduction>(method, codec, communicator);
   }

@@ -53,6 +53,6 @@ class BucketReduction {
 /// keeps what its encoding of the sum dropped and adds it in the next step (all-to-all only).
 std::unique_ptr<BucketReduction> make_reduction(const Bucket& bucket, const Method& method,
                                                 BucketCodec& codec, Communicator& communicator,
-                                                bool owner_feedback, QuantizeCounters& counters);
+                                                bool owner_feedback, DeviceCounters& counters);
 
 }  // namespace minigift

@@ -72,6 +72,10 @@ void expect_equal(const QuantizeCounters& a, const QuantizeCounters& b) {
   EXPECT_EQ(a.non_finite, b.non_finite);
 }
 
+QuantizeCounters twice(const QuantizeCounters& c) {
+  return {2 * c.elements, 2 * c.saturated, 2 * c.flushed, 2 * c.subnormal, 2 * c.non_finite};
+}
+
 class QuantizeFormat : public testing::TestWithParam<Format> {};
 
 /// Quantizes with and without residual, in place and not, with and without counters, and decodes, against the
@@ -97,14 +101,18 @@ void check_against_oracle(Format format, const std::vector<float>& x, const std:
         const Vector<float> source = to_device(x);
         const Vector<std::uint8_t> codes = to_device(untouched_codes);
         const Vector<float> residual = in_place ? source : keep ? to_device(untouched) : Vector<float>();
-        QuantizeCounters counters{1, 2, 3, 4, 5};  // counts are added
+        DeviceCounters counters;
+        if (count) {  // counts are added to those of an earlier call
+          quantize(format, Rounding::nearest_even, source, tiles, to_device(scale),
+                   to_device(untouched_codes), Vector<float>(), PhiloxKey{}, &counters);
+        }
         quantize(format, Rounding::nearest_even, source, tiles, to_device(scale), codes, residual,
                  PhiloxKey{}, count ? &counters : nullptr);
         ASSERT_EQ(to_host(codes), expected_codes);
         if (count) {
-          QuantizeCounters sum{1, 2, 3, 4, 5};
-          sum += expected;
-          expect_equal(counters, sum);
+          expect_equal(counters.read(), twice(expected));
+          counters.reset();
+          expect_equal(counters.read(), QuantizeCounters{});
         }
         if (!keep) continue;
         std::vector<float> wanted = expected_residual;
@@ -145,17 +153,18 @@ TEST_P(QuantizeFormat, MatchesTheOracleWithTheRuleScales) {
   check_against_oracle(GetParam(), x, to_host(scale));
 
   // No value is beyond the largest code, as the rule claims.
-  QuantizeCounters counters;
+  DeviceCounters counters;
   const Vector<std::uint8_t> codes("codes",
                                    static_cast<std::size_t>(layout.wire_extent * bytes_per_code(GetParam())));
   quantize(GetParam(), Rounding::nearest_even, to_device(x), tiles, scale, codes, Vector<float>(),
            PhiloxKey{}, &counters);
-  EXPECT_EQ(counters.elements, count_elements(layout.tiles));
-  EXPECT_EQ(counters.non_finite, 0);
+  const QuantizeCounters counted = counters.read();
+  EXPECT_EQ(counted.elements, count_elements(layout.tiles));
+  EXPECT_EQ(counted.non_finite, 0);
   if (is_fp8(GetParam())) {
-    EXPECT_EQ(counters.saturated, 0);
-    EXPECT_GT(counters.flushed, 0);
-    EXPECT_GT(counters.subnormal, 0);
+    EXPECT_EQ(counted.saturated, 0);
+    EXPECT_GT(counted.flushed, 0);
+    EXPECT_GT(counted.subnormal, 0);
   }
 }
 
@@ -197,10 +206,10 @@ TEST_P(QuantizeFormat, NonFiniteValuesAreCountedAndNeverLost) {
   // Every element of such a group decodes to NaN, whatever it was.
   const Vector<std::uint8_t> codes("codes", static_cast<std::size_t>(layout.wire_extent));
   const Vector<float> decoded("decoded", x.size());
-  QuantizeCounters counters;
+  DeviceCounters counters;
   quantize(GetParam(), Rounding::nearest_even, to_device(x), tiles, scale, codes, Vector<float>(),
            PhiloxKey{}, &counters);
-  EXPECT_EQ(counters.non_finite, 3);
+  EXPECT_EQ(counters.read().non_finite, 3);
   dequantize(GetParam(), codes, tiles, scale, 1.0f, decoded);
   const std::vector<float> result = to_host(decoded);
   for (std::int64_t i = 0; i < layout.tiles[3].count; ++i) {
@@ -216,7 +225,7 @@ TEST_P(QuantizeFormat, StochasticCountersAndResidualsAreConsistent) {
   const Vector<std::uint8_t> codes("codes",
                                    static_cast<std::size_t>(layout.wire_extent * bytes_per_code(GetParam())));
   const Vector<float> residual = to_device(std::vector<float>(x.size(), -7.0f));
-  QuantizeCounters counters;
+  DeviceCounters counters;
   quantize(GetParam(), Rounding::stochastic, to_device(x), tiles, to_device(scale), codes, residual,
            philox_key(1, 2, 3, 4), &counters);
   const std::vector<std::uint8_t> host_codes = to_host(codes);
@@ -236,7 +245,7 @@ TEST_P(QuantizeFormat, StochasticCountersAndResidualsAreConsistent) {
       expected.subnormal += decoded != 0 && std::abs(decoded) < min_normal(GetParam()) ? 1 : 0;
     }
   }
-  expect_equal(counters, expected);
+  expect_equal(counters.read(), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, QuantizeFormat,
@@ -246,10 +255,10 @@ INSTANTIATE_TEST_SUITE_P(Formats, QuantizeFormat,
 
 TEST(Quantize, NothingToDo) {
   const Tiles none = make_tiles({}, 0, 0, 0);
-  QuantizeCounters counters;
+  DeviceCounters counters;
   quantize(Format::e4m3, Rounding::nearest_even, Vector<float>(), none, Vector<float>(),
            Vector<std::uint8_t>(), Vector<float>(), PhiloxKey{}, &counters);
-  EXPECT_EQ(counters.elements, 0);
+  EXPECT_EQ(counters.read().elements, 0);
   const Vector<float> amax = to_device(std::vector<float>{3.0f});
   group_amax(Vector<float>(), none, amax);
   EXPECT_EQ(to_host(amax)[0], 0.0f);
