@@ -5,6 +5,7 @@
 
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
+#include "kernels/scalar_lanes.hpp"
 #include "kernels/view.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -15,9 +16,7 @@
 
 namespace minigift {
 
-inline constexpr bool lanes_are_simd =
-    Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible &&
-    std::is_same_v<MemorySpace, Kokkos::HostSpace>;
+inline constexpr bool lanes_are_simd = !scalar_lanes;
 
 /// Elements per span where a span can be any length. Below 256, so that a count of its elements fits in a
 /// byte.

@@ -3,23 +3,13 @@
 // them stays in the register file whatever the optimiser thinks of it; on a GPU a thread holds scalars and
 // the team is the vector.
 
+#include "kernels/scalar_lanes.hpp"
+
 #include <Kokkos_Core.hpp>
 
 #include <cstring>
 
-// A build may ask for scalars on a host as well, as the tests do.
-#if !defined(MINIGIFT_SCALAR_LANES) && (defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP) || \
-                                        defined(KOKKOS_ENABLE_SYCL) || !defined(__GNUC__))
-#define MINIGIFT_SCALAR_LANES
-#endif
-
 namespace minigift {
-
-#if defined(MINIGIFT_SCALAR_LANES)
-inline constexpr bool scalar_lanes = true;
-#else
-inline constexpr bool scalar_lanes = false;
-#endif
 
 #if defined(__AVX512F__)
 inline constexpr int register_bytes = 64;
@@ -35,28 +25,23 @@ inline constexpr int register_bytes = 16;
 inline constexpr int register_count = 16;
 #endif
 
-#if defined(MINIGIFT_SCALAR_LANES)
-template <class S>
+template <class S, bool scalar>
 struct LanesOf {
   using type = S;
 };
-#else
-template <class S>
-struct LanesOf;
 template <>
-struct LanesOf<float> {
+struct LanesOf<float, false> {
   typedef float type __attribute__((vector_size(register_bytes)));
 };
 template <>
-struct LanesOf<double> {
+struct LanesOf<double, false> {
   typedef double type __attribute__((vector_size(register_bytes)));
 };
-#endif
 
 /// As many S as one thread computes on at once, with the arithmetic operators of S; a scalar operand is
 /// repeated.
 template <class S>
-using Lanes = typename LanesOf<S>::type;
+using Lanes = typename LanesOf<S, scalar_lanes>::type;
 
 /// How many S are in Lanes<S>.
 template <class S>
