@@ -1,14 +1,30 @@
 #include "miniapp/transport/block_exchange.hpp"
 
+#include "kernels/device/memory.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 namespace minigift {
+namespace {
+
+void copy_block(BlockExchange::Memory memory, std::uint8_t* to, const std::uint8_t* from,
+                std::int64_t bytes) {
+  const auto count = static_cast<std::size_t>(bytes);
+  if (memory == BlockExchange::Memory::host) {
+    std::memcpy(to, from, count);
+  } else {
+    copy(Vector<std::uint8_t>(to, count), Vector<const std::uint8_t>(from, count));
+  }
+}
+
+}  // namespace
 
 BlockExchange::BlockExchange(const Channel& channel, const OperationLabel& label, Traffic traffic, int tag,
-                             const std::uint8_t* send, std::int64_t send_stride, std::uint8_t* receive,
-                             std::int64_t bytes_per_peer)
+                             Memory memory, const std::uint8_t* send, std::int64_t send_stride,
+                             std::uint8_t* receive, std::int64_t bytes_per_peer)
     : PostedOperation(channel, label, traffic, tag) {
+  if (memory == Memory::device) use_device_memory(DeviceMemoryUser::mpi);
   if (bytes_per_peer == 0) return;
   const int rank = channel.rank;
   const int size = channel.size;
@@ -32,7 +48,7 @@ BlockExchange::BlockExchange(const Channel& channel, const OperationLabel& label
   }
   const std::uint8_t* own = send + rank * send_stride;
   std::uint8_t* own_place = receive + rank * bytes_per_peer;
-  if (own != own_place) std::memcpy(own_place, own, static_cast<std::size_t>(bytes_per_peer));
+  if (own != own_place) copy_block(memory, own_place, own, bytes_per_peer);
 }
 
 }  // namespace minigift

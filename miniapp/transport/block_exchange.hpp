@@ -11,9 +11,11 @@ namespace minigift {
 
 class BlockExchange : public PostedOperation {
  public:
+  enum class Memory { host, device };
+
   /// Block of bytes_per_peer bytes for rank p: send + p * send_stride (stride 0: all get the same block).
-  /// Block from rank p: receive + p * bytes_per_peer. Host memory.
-  BlockExchange(const Channel& channel, const OperationLabel& label, Traffic traffic, int tag,
+  /// Block from rank p: receive + p * bytes_per_peer. Both in `memory`.
+  BlockExchange(const Channel& channel, const OperationLabel& label, Traffic traffic, int tag, Memory memory,
                 const std::uint8_t* send, std::int64_t send_stride, std::uint8_t* receive,
                 std::int64_t bytes_per_peer);
 };

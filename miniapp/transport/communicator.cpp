@@ -3,9 +3,11 @@
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "miniapp/transport/communicator_state.hpp"
+#include "miniapp/transport/device_operation.hpp"
 #include "miniapp/transport/self_test.hpp"
 
 #include <limits>
+#include <utility>
 
 namespace minigift {
 namespace {
@@ -20,30 +22,52 @@ void nan_to_infinity(const Vector<float>& values) {
 }
 
 template <class T>
-MPI_Datatype mpi_type();
+struct TypeOf;
 template <>
-MPI_Datatype mpi_type<float>() {
-  return MPI_FLOAT;
-}
+struct TypeOf<float> {
+  static constexpr const char* name = "float";
+  static constexpr Element element = Element::float32;
+  static MPI_Datatype mpi() { return MPI_FLOAT; }
+};
 template <>
-MPI_Datatype mpi_type<double>() {
-  return MPI_DOUBLE;
+struct TypeOf<double> {
+  static constexpr const char* name = "double";
+  static constexpr Element element = Element::float64;
+  static MPI_Datatype mpi() { return MPI_DOUBLE; }
+};
+
+template <class T>
+Request all_reduce_on_device(CommunicatorState& state, const Signature& signature, const Vector<T>& values,
+                             ElementReduction reduction, Traffic traffic) {
+  const std::int64_t count = size(values);
+  const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
+  return start(state, {signature, bytes, traffic, all_reduce_wire_bytes(state.size(), bytes), 1, values,
+                       [values, count, reduction](DeviceChannel& device) {
+                         device.all_reduce(values.data(), count, TypeOf<T>::element, reduction);
+                       }});
 }
 
 template <class T>
-Request all_reduce(CommunicatorState& state, const Signature& signature, const Vector<T>& values,
-                   MPI_Op reduction, Traffic traffic) {
+Request all_reduce(CommunicatorState& state, const char* name, const Vector<T>& values,
+                   ElementReduction reduction, Traffic traffic) {
   const std::int64_t count = size(values);
+  const Signature signature{name, TypeOf<T>::name, count};
+  if (state.device() != nullptr) return all_reduce_on_device(state, signature, values, reduction, traffic);
   const auto element_bytes = static_cast<std::int64_t>(sizeof(T));
   const auto make = [&](const Channel& channel, const OperationLabel& label, int tag) {
-    const StagedBuffer<T> buffer(values);
-    buffer.to_host(0, count, state.counters());
+    const StagedBuffer<T> buffer(values, state.host_mirrors());
+    buffer.to_mpi(0, count, state.counters());
     auto operation = std::make_shared<LibraryOperation>(channel, label, traffic, tag);
-    operation->all_reduce(buffer.host_data(), count, element_bytes, mpi_type<T>(), reduction);
-    operation->on_finish([&state, buffer, count] { buffer.to_device(0, count, state.counters()); });
+    operation->all_reduce(buffer.mpi_data(), count, element_bytes, TypeOf<T>::mpi(),
+                          reduction == ElementReduction::sum ? MPI_SUM : MPI_MAX);
+    operation->on_finish([&state, buffer, count] { buffer.from_mpi(0, count, state.counters()); });
     return operation;
   };
   return Request(state.start(signature, count * element_bytes, traffic, make), &state);
+}
+
+BlockExchange::Memory exchange_memory(const CommunicatorState& state) {
+  return state.takes_device_memory() ? BlockExchange::Memory::device : BlockExchange::Memory::host;
 }
 
 }  // namespace
@@ -56,6 +80,8 @@ Communicator::Communicator(const CommunicatorOptions& options)
   state_->check_signatures(options.check_signatures);
   state_->counters() = TransportCounters{};
 }
+
+Communicator::Communicator(std::unique_ptr<CommunicatorState> state) : state_(std::move(state)) {}
 
 Communicator::~Communicator() {
   // Requests that outlive this object find their operation finished.
@@ -84,17 +110,26 @@ void Communicator::progress() {
   state_->progress();
 }
 
+void Communicator::synchronize() {
+  state_->synchronize();
+}
+
 Request Communicator::all_reduce_max(const Vector<float>& values, Traffic traffic) {
   nan_to_infinity(values);
-  return all_reduce(*state_, {"all_reduce_max", "float", minigift::size(values)}, values, MPI_MAX, traffic);
+  return all_reduce(*state_, "all_reduce_max", values, ElementReduction::maximum, traffic);
 }
 
 Request Communicator::all_reduce_sum(const Vector<float>& values, Traffic traffic) {
-  return all_reduce(*state_, {"all_reduce_sum", "float", minigift::size(values)}, values, MPI_SUM, traffic);
+  return all_reduce(*state_, "all_reduce_sum", values, ElementReduction::sum, traffic);
 }
 
 Request Communicator::all_reduce_sum(const Vector<double>& values, Traffic traffic) {
-  return all_reduce(*state_, {"all_reduce_sum", "double", minigift::size(values)}, values, MPI_SUM, traffic);
+  return all_reduce(*state_, "all_reduce_sum", values, ElementReduction::sum, traffic);
+}
+
+std::optional<std::string> Communicator::native_all_reduce_refuses(Format format) const {
+  if (format == Format::int8) return "codes of format int8 cannot be added";
+  return state_->device() != nullptr ? state_->device()->refuses(format) : std::nullopt;
 }
 
 Request Communicator::native_all_reduce(Format format, const Vector<std::uint8_t>& codes, Traffic traffic) {
@@ -104,12 +139,24 @@ Request Communicator::native_all_reduce(Format format, const Vector<std::uint8_t
           "native_all_reduce: {} bytes of {} codes do not divide into {} equal chunks", bytes, name(format),
           size());
   CommunicatorState& state = *state_;
+  const Signature signature{"native_all_reduce", name(format), bytes};
+  if (state.device() != nullptr) {
+    const auto refusal = state.device()->refuses(format);
+    require_usage(!refusal, "native_all_reduce: {}; use staging \"host\" or an all-to-all reduction",
+                  refusal.value_or(""));
+    return start(state, {signature, bytes, traffic, all_reduce_wire_bytes(size(), bytes), 1, codes,
+                         [codes, format, count = bytes / bytes_per_code(format)](DeviceChannel& device) {
+                           device.all_reduce(codes.data(), count, element_of(format), ElementReduction::sum);
+                         }});
+  }
   const auto make = [&](const Channel& channel, const OperationLabel& label, int tag) {
-    return std::make_shared<RingAllReduce>(channel, label, traffic, tag, format,
-                                           StagedBuffer<std::uint8_t>(codes), state.options.pipeline_bytes,
-                                           state.scratch_pool());
+    auto operation = std::make_shared<RingAllReduce>(
+        channel, label, traffic, tag, format, StagedBuffer<std::uint8_t>(codes, state.mirrors()),
+        state.options.pipeline_bytes, state.scratch_pool(), state.mirrors());
+    if (state.takes_device_memory()) operation->use_device_memory(DeviceMemoryUser::mpi);
+    return operation;
   };
-  return Request(state.start({"native_all_reduce", name(format), bytes}, bytes, traffic, make), &state);
+  return Request(state.start(signature, bytes, traffic, make), &state);
 }
 
 Request Communicator::all_to_all(const Vector<const std::uint8_t>& send, const Vector<std::uint8_t>& receive,
@@ -121,16 +168,25 @@ Request Communicator::all_to_all(const Vector<const std::uint8_t>& send, const V
   require(bytes == 0 || send.data() + bytes <= receive.data() || receive.data() + bytes <= send.data(),
           "all_to_all: the buffers overlap");
   CommunicatorState& state = *state_;
+  const Signature signature{"all_to_all", "bytes", bytes_per_peer};
+  if (state.device() != nullptr) {
+    return start(state,
+                 {signature, bytes, traffic, block_exchange_wire_bytes(size(), bytes_per_peer), size() - 1,
+                  std::pair(send, receive), [send, receive, bytes_per_peer](DeviceChannel& device) {
+                    device.all_to_all(send.data(), receive.data(), bytes_per_peer);
+                  }});
+  }
   const auto make = [&](const Channel& channel, const OperationLabel& label, int tag) {
-    const StagedBuffer<const std::uint8_t> from(send);
-    const StagedBuffer<std::uint8_t> to(receive);
-    from.to_host(0, bytes, state.counters());
-    auto operation = std::make_shared<BlockExchange>(channel, label, traffic, tag, from.host_data(),
-                                                     bytes_per_peer, to.host_data(), bytes_per_peer);
-    operation->on_finish([&state, from, to, bytes] { to.to_device(0, bytes, state.counters()); });
+    const StagedBuffer<const std::uint8_t> from(send, state.mirrors());
+    const StagedBuffer<std::uint8_t> to(receive, state.mirrors());
+    from.to_mpi(0, bytes, state.counters());
+    auto operation =
+        std::make_shared<BlockExchange>(channel, label, traffic, tag, exchange_memory(state), from.mpi_data(),
+                                        bytes_per_peer, to.mpi_data(), bytes_per_peer);
+    operation->on_finish([&state, from, to, bytes] { to.from_mpi(0, bytes, state.counters()); });
     return operation;
   };
-  return Request(state.start({"all_to_all", "bytes", bytes_per_peer}, bytes, traffic, make), &state);
+  return Request(state.start(signature, bytes, traffic, make), &state);
 }
 
 Request Communicator::all_gather(const Vector<const std::uint8_t>& send, const Vector<std::uint8_t>& receive,
@@ -140,16 +196,23 @@ Request Communicator::all_gather(const Vector<const std::uint8_t>& send, const V
           "all_gather: buffers of {} and {} bytes, expected {} and {} ranks * {}", minigift::size(send),
           minigift::size(receive), bytes, size(), bytes);
   CommunicatorState& state = *state_;
+  const Signature signature{"all_gather", "bytes", bytes};
+  if (state.device() != nullptr) {
+    return start(state, {signature, total, traffic, block_exchange_wire_bytes(size(), bytes), 1,
+                         std::pair(send, receive), [send, receive, bytes](DeviceChannel& device) {
+                           device.all_gather(send.data(), receive.data(), bytes);
+                         }});
+  }
   const auto make = [&](const Channel& channel, const OperationLabel& label, int tag) {
-    const StagedBuffer<const std::uint8_t> from(send);
-    const StagedBuffer<std::uint8_t> to(receive);
-    from.to_host(0, bytes, state.counters());
-    auto operation = std::make_shared<BlockExchange>(channel, label, traffic, tag, from.host_data(), 0,
-                                                     to.host_data(), bytes);
-    operation->on_finish([&state, from, to, total] { to.to_device(0, total, state.counters()); });
+    const StagedBuffer<const std::uint8_t> from(send, state.mirrors());
+    const StagedBuffer<std::uint8_t> to(receive, state.mirrors());
+    from.to_mpi(0, bytes, state.counters());
+    auto operation = std::make_shared<BlockExchange>(channel, label, traffic, tag, exchange_memory(state),
+                                                     from.mpi_data(), 0, to.mpi_data(), bytes);
+    operation->on_finish([&state, from, to, total] { to.from_mpi(0, total, state.counters()); });
     return operation;
   };
-  return Request(state.start({"all_gather", "bytes", bytes}, total, traffic, make), &state);
+  return Request(state.start(signature, total, traffic, make), &state);
 }
 
 void Communicator::barrier() {
@@ -164,19 +227,27 @@ void Communicator::barrier() {
 void Communicator::broadcast(const Vector<std::uint8_t>& bytes, int root, Traffic traffic) {
   require(root >= 0 && root < size(), "broadcast: no rank {} among {}", root, size());
   const std::int64_t count = minigift::size(bytes);
-  const StagedBuffer<std::uint8_t> buffer(bytes);
+  const StagedBuffer<std::uint8_t> buffer(bytes, state_->host_mirrors());
   const auto make = [&](const Channel& channel, const OperationLabel& label, int tag) {
-    if (rank() == root) buffer.to_host(0, count, state_->counters());
+    if (rank() == root) buffer.to_mpi(0, count, state_->counters());
     auto operation = std::make_shared<LibraryOperation>(channel, label, traffic, tag);
-    operation->broadcast(buffer.host_data(), count, root);
+    operation->broadcast(buffer.mpi_data(), count, root);
     return operation;
   };
   state_->wait(*state_->start({"broadcast", "bytes", count, root}, count, traffic, make));
-  if (rank() != root) buffer.to_device(0, count, state_->counters());
+  if (rank() != root) buffer.from_mpi(0, count, state_->counters());
 }
 
 std::string Communicator::mpi_library() const {
   return mpi_library_string();
+}
+
+std::string Communicator::device_library() const {
+  return state_->device() != nullptr ? state_->device()->library() : "";
+}
+
+Staging Communicator::staging() const {
+  return state_->staging.staging;
 }
 
 std::string Communicator::description() const {
@@ -185,8 +256,7 @@ std::string Communicator::description() const {
   return fmt::format(
       "{}: {} rank{} on {} node{}, {}, messages up to {} bytes, watchdog {:g} s, signature checks {}",
       library.substr(0, library.find(',')), size(), size() == 1 ? "" : "s", node_count(),
-      node_count() == 1 ? "" : "s",
-      memory_is_on_host ? "host memory" : "device memory staged through the host",
+      node_count() == 1 ? "" : "s", describe(state_->staging, state_->staging_facts),
       state_->options.max_message_bytes, state_->options.watchdog_seconds,
       state_->options.check_signatures ? "on" : "off");
 }

@@ -5,6 +5,10 @@
 // order; they advance whenever progress(), Request::test() or any blocking call runs. All ranks must START
 // the same operations in the same order: the order is the sequence number that pairs them.
 //
+// On a GPU, operations take their input as the work enqueued so far on the current stream leaves it
+// (kernels/device/stream.hpp), and Request::wait() makes the then current stream wait for the result. Staging
+// says whether MPI or NCCL does the work. With NCCL the host waits in synchronize() alone.
+//
 // N is the number of ranks, bytes the size of the buffer on one rank. With latency a and time per byte b of a
 // link the operations cost
 //   native_all_reduce   2(N-1) a + 2 (N-1)/N bytes b
@@ -15,6 +19,7 @@
 
 #include "kernels/format/format.hpp"
 #include "kernels/view.hpp"
+#include "miniapp/transport/gpu.hpp"
 #include "miniapp/transport/request.hpp"
 #include "miniapp/transport/staging.hpp"
 #include "miniapp/transport/traffic.hpp"
@@ -30,7 +35,7 @@
 namespace minigift {
 
 struct CommunicatorOptions {
-  /// No message is larger than this [B]; larger buffers travel in pieces. At least 8, below 2^31.
+  /// No message of MPI is larger than this [B]; larger buffers travel in pieces. At least 8, below 2^31.
   std::int64_t max_message_bytes = (std::int64_t{1} << 31) - 64;
   /// native_all_reduce sends a chunk in pieces of this size [B], so that adding one overlaps with receiving
   /// the next.
@@ -41,7 +46,10 @@ struct CommunicatorOptions {
   bool check_signatures = true;
   /// Compare each operation with a result computed locally, once, in the constructor.
   bool self_test = true;
-  Staging staging = Staging::host;
+  /// Who moves arrays of device memory, and how. On a host build automatic and host are the same.
+  Staging staging = Staging::automatic;
+  /// Let several ranks use one GPU, to try things out: without NCCL. MINIGIFT_SHARE_GPU=1 does the same.
+  bool share_gpu = false;
 };
 
 /// Where a rank runs, for reports.
@@ -49,6 +57,7 @@ struct Placement {
   std::string host;
   std::int64_t process = 0;
   std::string cores;  ///< the CPU cores the process may use, as "0-3,8"
+  DeviceInfo device;  ///< index -1 on a host build
 };
 
 enum class ErrorKind { runtime, usage };
@@ -56,9 +65,11 @@ enum class ErrorKind { runtime, usage };
 class Communicator {
  public:
   /// Collective over MPI_COMM_WORLD, which must be initialised; works on duplicates of it.
-  /// Throws UsageError for options out of range or a world that the launcher did not start (launcher.hpp),
-  /// RuntimeError if the self test finds a wrong result.
+  /// Throws UsageError for options out of range, a world that the launcher did not start (launcher.hpp), a
+  /// staging that cannot be, or two ranks on one GPU; RuntimeError if the self test finds a wrong result.
   explicit Communicator(const CommunicatorOptions& options = {});
+  /// On a state made elsewhere, with its options: for tests.
+  explicit Communicator(std::unique_ptr<CommunicatorState> state);
   /// Collective, unless an exception is unwinding the stack.
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -76,8 +87,9 @@ class Communicator {
   /// values <- element-wise maximum over the ranks. A NaN counts as +infinity, so that it cannot get lost.
   Request all_reduce_max(const Vector<float>& values, Traffic traffic = Traffic::metadata);
 
-  /// values <- element-wise sum over the ranks, in the values' own precision, by the MPI library: identical
-  /// bits on every rank, in an order of addition that the library chooses (and may choose by message size).
+  /// values <- element-wise sum over the ranks, in the values' own precision, by the MPI library or NCCL:
+  /// identical bits on every rank, in an order of addition that the library chooses (and may choose by
+  /// message size).
   Request all_reduce_sum(const Vector<float>& values, Traffic traffic = Traffic::control);
   Request all_reduce_sum(const Vector<double>& values, Traffic traffic = Traffic::control);
 
@@ -90,6 +102,11 @@ class Communicator {
   /// so results depend on N, but not on timing, chunk limits or the MPI library. Every rank ends with the
   /// same bytes. Serial form: kernels/reference/native_all_reduce.hpp. Wire bytes per rank: 2 (N-1)/N *
   /// size(codes), exactly.
+  ///
+  /// With NCCL the order, and with it the number of roundings behind each other, is NCCL's: a ring adds N
+  /// ranks one after the other, a tree in pairs, and NCCL chooses by N and size unless NCCL_ALGO says so;
+  /// device_library() records it. FP8 needs GPUs of compute capability 9.0: UsageError otherwise, on all
+  /// ranks.
   Request native_all_reduce(Format format, const Vector<std::uint8_t>& codes,
                             Traffic traffic = Traffic::payload);
 
@@ -103,11 +120,18 @@ class Communicator {
   Request all_gather(const Vector<const std::uint8_t>& send, const Vector<std::uint8_t>& receive,
                      std::int64_t bytes, Traffic traffic = Traffic::payload);
 
+  /// Why native_all_reduce cannot add codes of this format here, the same on all ranks; empty: it can.
+  std::optional<std::string> native_all_reduce_refuses(Format format) const;
+
   /// Advances everything in flight. Cheap when nothing is.
   void progress();
 
   // --- blocking
   // --------------------------------------------------------------------------------------------------
+  /// The host waits until all work of the current stream has been done, results of waited-for requests
+  /// included. To be called before the host reads a result. With NCCL the watchdog looks on, and errors of
+  /// other ranks are met here (RuntimeError). Not collective.
+  void synchronize();
   void barrier();
   /// bytes of rank `root` -> all ranks.
   void broadcast(const Vector<std::uint8_t>& bytes, int root, Traffic traffic = Traffic::control);
@@ -141,7 +165,11 @@ class Communicator {
   std::vector<Placement> placement();
   /// MPI library and version, in one line.
   std::string mpi_library() const;
-  /// Ranks, nodes, staging, limits: one line for the header of a run.
+  /// NCCL's version, and the settings on which its sums depend, in one line; empty where it is not used.
+  std::string device_library() const;
+  /// The choice that was made among the options' possibilities; never automatic.
+  Staging staging() const;
+  /// Ranks, nodes, staging and why, limits: one line for the header of a run.
   std::string description() const;
 
  private:

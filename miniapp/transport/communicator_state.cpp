@@ -1,7 +1,9 @@
 #include "miniapp/transport/communicator_state.hpp"
 
+#include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "miniapp/transport/launcher.hpp"
+#include "miniapp/transport/mpi_device_memory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,9 +21,6 @@ CommunicatorOptions checked(const CommunicatorOptions& options) {
                 options.pipeline_bytes);
   require_usage(std::isfinite(options.watchdog_seconds) && options.watchdog_seconds > 0.0,
                 "watchdog_seconds = {} must be positive and finite", options.watchdog_seconds);
-  require_usage(options.staging == Staging::host,
-                "staging \"{}\" is not implemented: this build hands host memory to MPI (staging \"host\")",
-                name(options.staging));
   return options;
 }
 
@@ -59,12 +58,67 @@ CommunicatorState::CommunicatorState(const CommunicatorOptions& wanted) : option
   looks_per_yield_ = node.ranks_on_node > node.cores_on_node ? 1 : 1000;
   checking_ = options.check_signatures;
   if (channel_.size > 1) watchdog_.emplace(channel_.communicator, options.watchdog_seconds);
+  choose_transport();
+}
+
+CommunicatorState::~CommunicatorState() {
+  if (!device_) return;
+  const Watched watched(*this, {"closing NCCL", sequence_, 0, rank()});
+  device_.reset();
+}
+
+void CommunicatorState::choose_transport() {
+  staging_facts.memory_is_on_host = memory_is_on_host;
+  if (!memory_is_on_host) {
+    devices = gather_devices(channel_.communicator, current_device());
+    check_sharing(devices, options.share_gpu || sharing_allowed_by_environment());
+    staging_facts.shared_gpus = !ranks_sharing_devices(devices).empty();
+    staging_facts.nccl = nccl_version();
+    // The least that any rank says: 0 it says nothing, 1 no, 2 yes.
+    const std::optional<bool> mine = mpi_takes_device_memory();
+    int least = mine ? 1 + static_cast<int>(*mine) : 0;
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, channel_.communicator),
+              "MPI_Allreduce");
+    if (least > 0) staging_facts.mpi_takes_device_memory = least == 2;
+  }
+  staging = choose_staging(options.staging, staging_facts);
+  if (staging.staging != Staging::nccl) return;
+  const Watched watched(*this, {"opening NCCL", 0, 0, rank()});
+  replace_device(open_nccl(channel_.communicator, devices, [this] { poll(); }));
+}
+
+void CommunicatorState::replace_device(std::unique_ptr<DeviceChannel> device) {
+  device_ = std::move(device);
+  if (watchdog_)
+    watchdog_->before_abort([this] {
+      if (device_) device_->abort();
+    });
+}
+
+CommunicatorState::Watched::Watched(CommunicatorState& state, const OperationLabel& label) : state_(state) {
+  if (state_.watchdog_) state_.device_wait_.emplace(*state_.watchdog_, label);
+}
+
+CommunicatorState::Watched::~Watched() {
+  state_.device_wait_.reset();
+}
+
+void CommunicatorState::poll() {
+  if (device_wait_) device_wait_->poll();
+  std::this_thread::yield();
 }
 
 void CommunicatorState::progress() {
   if (active_.empty()) return;
+  // The device channel works in order: behind one that has not finished none needs to be asked.
+  bool device_busy = false;
   for (const auto& operation : active_) {
-    if (operation->advance() && watchdog_) watchdog_->finished(operation->label());
+    if (device_busy && operation->stream_ordered()) continue;
+    if (operation->advance()) {
+      if (watchdog_) watchdog_->finished(operation->label());
+    } else {
+      device_busy = device_busy || operation->stream_ordered();
+    }
   }
   std::erase_if(active_, [](const auto& operation) { return operation->finished(); });
 }
@@ -86,6 +140,33 @@ void CommunicatorState::wait_all() {
     const std::shared_ptr<Operation> operation = active_.front();
     wait(*operation);
   }
+}
+
+void CommunicatorState::synchronize() {
+  if (!device_) {
+    current_space().fence();
+    return;
+  }
+  Event mark;
+  mark.record();
+  std::optional<Watchdog::Wait> wait;
+  std::int64_t watched = -1;  // sequence number of the operation that the watchdog would name
+  while (!mark.reached()) {
+    progress();
+    const auto oldest = std::find_if(active_.begin(), active_.end(),
+                                     [](const auto& operation) { return operation->stream_ordered(); });
+    const OperationLabel label = oldest != active_.end()
+                                     ? (*oldest)->label()
+                                     : OperationLabel{"synchronize after", sequence_, 0, rank()};
+    if (watchdog_ && label.sequence != watched) {
+      wait.emplace(*watchdog_, label);
+      watched = label.sequence;
+    }
+    if (wait) wait->poll();
+    std::this_thread::yield();
+  }
+  device_->check();
+  progress();
 }
 
 void CommunicatorState::check_signature(const Signature& signature, const OperationLabel& label) {

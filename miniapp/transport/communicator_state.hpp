@@ -1,10 +1,13 @@
 #pragma once
-// What a Communicator consists of: the MPI communicators, the operations in flight, the watchdog and the
-// counters.
+// What a Communicator consists of: the MPI communicators, NCCL's where it is used, the operations in flight,
+// the watchdog and the counters.
 
 #include "miniapp/transport/block_exchange.hpp"
 #include "miniapp/transport/communicator.hpp"
+#include "miniapp/transport/device_channel.hpp"
+#include "miniapp/transport/gpu.hpp"
 #include "miniapp/transport/library_operation.hpp"
+#include "miniapp/transport/mirror_pool.hpp"
 #include "miniapp/transport/node.hpp"
 #include "miniapp/transport/ring_all_reduce.hpp"
 #include "miniapp/transport/signature.hpp"
@@ -38,6 +41,9 @@ class OwnedCommunicator {
 class CommunicatorState {
  public:
   explicit CommunicatorState(const CommunicatorOptions& options);
+  ~CommunicatorState();
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
 
   int rank() const { return channel_.rank; }
   int size() const { return channel_.size; }
@@ -61,15 +67,47 @@ class CommunicatorState {
   void wait(Operation& operation);
   /// Finishes everything in flight.
   void wait_all();
+  /// The host waits until all work of the current stream has been done. The watchdog looks on.
+  void synchronize();
+
+  /// The watchdog looks on for the lifetime of the object, while the host waits for the device channel.
+  class Watched {
+   public:
+    Watched(CommunicatorState& state, const OperationLabel& label);
+    ~Watched();
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+
+   private:
+    CommunicatorState& state_;
+  };
 
   const CommunicatorOptions options;
   NodeTopology node;
+  std::vector<RankDevice> devices;  ///< of all ranks; empty on a host build
+  StagingFacts staging_facts;
+  StagingChoice staging;
+
+  /// Collectives on the device; null where they go over MPI.
+  DeviceChannel* device() const { return device_.get(); }
+  /// Puts a channel in the place of the one the options gave: for tests.
+  void replace_device(std::unique_ptr<DeviceChannel> device);
+  /// Host memory for StagedBuffer where MPI sends and receives point to point; null: it takes device memory.
+  MirrorPool* mirrors() { return takes_device_memory() ? nullptr : &mirror_pool_; }
+  /// The same where it reduces or broadcasts: always host memory.
+  MirrorPool* host_mirrors() { return &mirror_pool_; }
+  /// Whether MPI sends and receives point to point in device memory.
+  bool takes_device_memory() const { return staging.staging == Staging::direct; }
+
   TransportCounters& counters() { return counters_; }
   ScratchPool& scratch_pool() { return scratch_pool_; }
   /// Whether start() compares signatures; the self test runs without.
   void check_signatures(bool on) { checking_ = on; }
 
  private:
+  void choose_transport();
+  /// While the host waits for the device channel, other than for an operation of ours.
+  void poll();
   void check_signature(const Signature& signature, const OperationLabel& label);
   [[noreturn]] void report_mismatch(const Signature& signature, const OperationLabel& label);
 
@@ -77,6 +115,7 @@ class CommunicatorState {
   /// Signature checks travel apart: they can then never be mistaken for data of a rank that went ahead.
   OwnedCommunicator checks_;
   TransportCounters counters_;
+  MirrorPool mirror_pool_;
   ScratchPool scratch_pool_;
   Channel channel_;
   Channel check_channel_;
@@ -89,6 +128,8 @@ class CommunicatorState {
   std::unordered_set<std::uint64_t> agreed_signatures_;
   std::vector<std::shared_ptr<Operation>> active_;
   std::optional<Watchdog> watchdog_;  // absent on one rank, which waits for nobody
+  std::optional<Watchdog::Wait> device_wait_;
+  std::unique_ptr<DeviceChannel> device_;
 };
 
 }  // namespace minigift

@@ -29,7 +29,8 @@ T reduce_value(CommunicatorState& state, const char* operation_name, const char*
 /// all (N * bytes) <- mine (bytes) of all ranks, host memory, in pieces if need be.
 void gather_bytes(CommunicatorState& state, const std::uint8_t* mine, std::uint8_t* all, std::int64_t bytes) {
   const auto make = [&](const Channel& channel, const OperationLabel& label, int tag) {
-    return std::make_shared<BlockExchange>(channel, label, Traffic::control, tag, mine, 0, all, bytes);
+    return std::make_shared<BlockExchange>(channel, label, Traffic::control, tag, BlockExchange::Memory::host,
+                                           mine, 0, all, bytes);
   };
   state.wait(*state.start({"gather", "bytes", bytes}, bytes, Traffic::control, make));
 }
@@ -143,6 +144,7 @@ std::vector<Placement> Communicator::placement() {
     placement.host = line.substr(0, first);
     std::from_chars(line.data() + first + 1, line.data() + second, placement.process);
     placement.cores = line.substr(second + 1);
+    if (!state_->devices.empty()) placement.device = state_->devices[placements.size()].device;
     placements.push_back(placement);
   }
   return placements;

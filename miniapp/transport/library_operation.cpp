@@ -24,7 +24,7 @@ void LibraryOperation::all_reduce(void* values, std::int64_t count, std::int64_t
           "MPI_Iallreduce");
     post(request);
   }
-  charge(2 * (channel().size - 1) * count * element_bytes / channel().size, pieces);
+  charge(all_reduce_wire_bytes(channel().size, count * element_bytes), pieces);
 }
 
 void LibraryOperation::broadcast(std::uint8_t* data, std::int64_t bytes, int root) {
@@ -38,7 +38,7 @@ void LibraryOperation::broadcast(std::uint8_t* data, std::int64_t bytes, int roo
           "MPI_Ibcast");
     post(request);
   }
-  charge((channel().size - 1) * bytes / channel().size, pieces);
+  charge(broadcast_wire_bytes(channel().size, bytes), pieces);
 }
 
 void LibraryOperation::barrier() {
@@ -54,7 +54,7 @@ void LibraryOperation::all_gather(const char* send, char* receive, int bytes) {
   check(MPI_Iallgather(send, bytes, MPI_CHAR, receive, bytes, MPI_CHAR, channel().communicator, &request),
         "MPI_Iallgather");
   post(request);
-  charge(static_cast<std::int64_t>(channel().size - 1) * bytes, 1);
+  charge(block_exchange_wire_bytes(channel().size, bytes), 1);
 }
 
 }  // namespace minigift

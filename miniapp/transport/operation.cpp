@@ -5,11 +5,25 @@
 namespace minigift {
 
 Operation::Operation(const Channel& channel, const OperationLabel& label, Traffic traffic, int tag)
-    : channel_(channel), label_(label), traffic_(traffic), tag_(tag) {}
+    : channel_(channel), label_(label), traffic_(traffic), tag_(tag) {
+  if constexpr (!memory_is_on_host) stream_ = current_stream();
+}
 
 bool Operation::advance() {
-  if (!finished_) finished_ = step();
+  if (finished_) return true;
+  if constexpr (memory_is_on_host) {
+    finished_ = step();
+  } else {
+    const ScopedStream scope(stream_);
+    finished_ = step();
+    if (finished_ && !stream_ordered()) mark_result();
+  }
+  if (finished_) device_memory_ = DeviceMemoryUse();
   return finished_;
+}
+
+void Operation::use_device_memory(DeviceMemoryUser user) {
+  device_memory_ = DeviceMemoryGuard::of_process().begin(user, label_.name);
 }
 
 MPI_Request Operation::send(const std::uint8_t* data, std::int64_t bytes, int to) const {

@@ -26,13 +26,21 @@ bool Request::test() {
   if (!operation_) return true;
   if (!operation_->finished()) state_->progress();
   if (!operation_->finished()) return false;
+  operation_->order_current_stream();
   operation_.reset();
   return true;
 }
 
 void Request::wait() {
   if (!operation_) return;
-  if (!operation_->finished()) state_->wait(*operation_);
+  if (!operation_->finished()) {
+    if (operation_->stream_ordered()) {
+      state_->progress();
+    } else {
+      state_->wait(*operation_);
+    }
+  }
+  operation_->order_current_stream();
   operation_.reset();
 }
 

@@ -20,7 +20,7 @@ std::int64_t whole_piece(std::int64_t wanted, std::int64_t limit, std::int64_t c
 
 RingAllReduce::RingAllReduce(const Channel& channel, const OperationLabel& label, Traffic traffic, int tag,
                              Format format, const StagedBuffer<std::uint8_t>& codes,
-                             std::int64_t pipeline_bytes, ScratchPool& scratch_pool)
+                             std::int64_t pipeline_bytes, ScratchPool& scratch_pool, MirrorPool* mirrors)
     : Operation(channel, label, traffic, tag), format_(format), codes_(codes), scratch_pool_(scratch_pool) {
   sends_.fill(MPI_REQUEST_NULL);
   receives_.fill(MPI_REQUEST_NULL);
@@ -31,11 +31,7 @@ RingAllReduce::RingAllReduce(const Channel& channel, const OperationLabel& label
   piece_bytes_ = std::min(piece_bytes_, chunk_bytes_);
   pieces_ = (chunk_bytes_ + piece_bytes_ - 1) / piece_bytes_;
   total_ = steps * pieces_;
-  scratch_ = scratch_pool_.take(window * piece_bytes_);
-}
-
-RingAllReduce::~RingAllReduce() {
-  if (total_ > 0 && finished()) scratch_pool_.give_back(std::move(scratch_));
+  scratch_ = scratch_pool_.take(window * piece_bytes_, mirrors);
 }
 
 RingAllReduce::Place RingAllReduce::place(std::int64_t j, int chunk_shift) const {
@@ -47,7 +43,7 @@ RingAllReduce::Place RingAllReduce::place(std::int64_t j, int chunk_shift) const
 }
 
 std::uint8_t* RingAllReduce::scratch_slot(std::int64_t j) const {
-  return scratch_.host_data() + (j % window) * piece_bytes_;
+  return scratch_.mpi_data() + (j % window) * piece_bytes_;
 }
 
 bool RingAllReduce::complete_send() {
@@ -65,11 +61,11 @@ bool RingAllReduce::post_send() {
   if (j == total_ || j - finished_sends_ == window) return false;
   if (j >= pieces_ && finished_receives_ <= j - pieces_) return false;
   const Place from = sent_place(j);
-  // Up to step N-1 a kernel wrote what is sent; after that it came from the neighbour and is on the host
-  // already.
-  if (step_of(j) < channel().size) codes_.to_host(from.offset, from.bytes, counters());
+  // Up to step N-1 a kernel wrote what is sent; after that it came from the neighbour and is where MPI put
+  // it.
+  if (step_of(j) < channel().size) codes_.to_mpi(from.offset, from.bytes, counters());
   const int to = (channel().rank + 1) % channel().size;
-  sends_[static_cast<std::size_t>(j % window)] = send(codes_.host_data() + from.offset, from.bytes, to);
+  sends_[static_cast<std::size_t>(j % window)] = send(codes_.mpi_data() + from.offset, from.bytes, to);
   ++posted_sends_;
   return true;
 }
@@ -83,10 +79,11 @@ bool RingAllReduce::complete_receive() {
   const Place to = received_place(j);
   if (adds(j)) {
     const std::int64_t slot = (j % window) * piece_bytes_;
-    scratch_.to_device(slot, to.bytes, counters());
+    scratch_.from_mpi(slot, to.bytes, counters());
     native_add(format_, scratch_.range(slot, to.bytes), codes_.range(to.offset, to.bytes));
+    scratch_.before_overwrite();  // the slot's next receive
   } else {
-    codes_.to_device(to.offset, to.bytes, counters());
+    codes_.from_mpi(to.offset, to.bytes, counters());
   }
   ++finished_receives_;
   return true;
@@ -96,7 +93,7 @@ bool RingAllReduce::post_receive() {
   const std::int64_t j = posted_receives_;
   if (j == total_ || j - finished_receives_ == window) return false;
   const Place to = received_place(j);
-  std::uint8_t* data = adds(j) ? scratch_slot(j) : codes_.host_data() + to.offset;
+  std::uint8_t* data = adds(j) ? scratch_slot(j) : codes_.mpi_data() + to.offset;
   // The all-gather overwrites what was sent N-1 steps ago: MPI must have let go of it.
   if (!adds(j) && finished_sends_ <= j - (channel().size - 1) * pieces_) return false;
   const int from = (channel().rank - 1 + channel().size) % channel().size;
@@ -116,7 +113,9 @@ bool RingAllReduce::step() {
       moved = true;
     moved = complete_receive() || moved;
   }
-  return finished_receives_ == total_ && finished_sends_ == total_;
+  if (finished_receives_ < total_ || finished_sends_ < total_) return false;
+  if (total_ > 0) scratch_pool_.give_back(std::move(scratch_));
+  return true;
 }
 
 }  // namespace minigift

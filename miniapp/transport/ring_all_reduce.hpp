@@ -23,11 +23,11 @@ namespace minigift {
 
 class RingAllReduce : public Operation {
  public:
-  /// codes: N equal chunks of whole codes. pipeline_bytes: wanted size of a piece.
+  /// codes: N equal chunks of whole codes. pipeline_bytes: wanted size of a piece. mirrors: as those of
+  /// codes.
   RingAllReduce(const Channel& channel, const OperationLabel& label, Traffic traffic, int tag, Format format,
                 const StagedBuffer<std::uint8_t>& codes, std::int64_t pipeline_bytes,
-                ScratchPool& scratch_pool);
-  ~RingAllReduce() override;
+                ScratchPool& scratch_pool, MirrorPool* mirrors);
 
  protected:
   bool step() override;

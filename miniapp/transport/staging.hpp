@@ -1,89 +1,58 @@
 #pragma once
-// How bytes get from the memory of the execution space into MPI. The only place that knows.
+// Which memory a collective reads and writes, and who moves it: the choice, made once per communicator.
 
 #include "kernels/view.hpp"
-#include "miniapp/transport/traffic.hpp"
 
 #include <cstdint>
-#include <type_traits>
-#include <utility>
+#include <optional>
+#include <string>
 
 namespace minigift {
 
-/// Which buffers the MPI library is given.
+/// How arrays in the memory of the execution space get from rank to rank. Single values, texts, barriers and
+/// broadcasts always go through MPI on host memory.
 enum class Staging {
-  host,    ///< host memory; device arrays are copied through a host mirror
-  direct,  ///< the device array itself, for a GPU-aware MPI library. Not implemented: asking for it is an
-           ///< error
+  automatic,  ///< the best that is possible, see choose_staging; Communicator::description() says which
+  host,       ///< MPI gets host memory; device arrays are copied through host mirrors
+  direct,     ///< MPI gets device arrays for what we send point to point (native_all_reduce, all_to_all,
+              ///< all_gather). Its own reductions get host memory: on device buffers they crash in released
+              ///< libraries (open-mpi/ompi#9845, #12045; pmodels/mpich#5643)
+  nccl,       ///< NCCL, on the device's streams
 };
 
+/// "automatic", "host", "direct", "nccl".
 const char* name(Staging staging);
+/// The inverse of name(). Throws UsageError that lists the known names.
+Staging staging_from_name(const std::string& text);
 
 /// Whether MPI and host code can read the arrays of kernels/view.hpp where they lie.
 inline constexpr bool memory_is_on_host =
     Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
 
-/// One array and the host memory that MPI sees in its place. On a host build both are the same memory and
-/// nothing is ever copied; elsewhere `to_host` and `to_device` copy ranges and count their bytes.
-///
-/// T may be const (a send buffer, for which only `to_host` makes sense).
-template <class T>
-class StagedBuffer {
- public:
-  using Value = std::remove_const_t<T>;
-
-  StagedBuffer() = default;
-  explicit StagedBuffer(const Vector<T>& array) : array_(array) {
-    if constexpr (!memory_is_on_host)
-      mirror_ = HostVector<Value>(Kokkos::view_alloc("minigift::mirror", Kokkos::WithoutInitializing),
-                                  array.extent(0));
-  }
-
-  /// The array in the memory of the execution space.
-  const Vector<T>& array() const { return array_; }
-
-  /// Elements [offset, offset + count) of the array, for a kernel.
-  Vector<T> range(std::int64_t offset, std::int64_t count) const {
-    return Kokkos::subview(array_, std::make_pair(offset, offset + count));
-  }
-
-  /// What MPI is given.
-  T* host_data() const {
-    if constexpr (memory_is_on_host) {
-      return array_.data();
-    } else {
-      return mirror_.data();
-    }
-  }
-
-  /// Waits for the kernels that produce the elements and makes them readable through host_data().
-  void to_host(std::int64_t offset, std::int64_t count, TransportCounters& counters) const {
-    if (count == 0) return;
-    if constexpr (!memory_is_on_host) {
-      Kokkos::deep_copy(host_range(offset, count), range(offset, count));
-      counters.device_to_host_bytes += count * static_cast<std::int64_t>(sizeof(T));
-    } else {
-      Kokkos::fence();
-    }
-  }
-
-  /// Makes elements that MPI wrote readable by kernels.
-  void to_device(std::int64_t offset, std::int64_t count, TransportCounters& counters) const {
-    if (count == 0) return;
-    if constexpr (!memory_is_on_host) {
-      Kokkos::deep_copy(range(offset, count), host_range(offset, count));
-      counters.host_to_device_bytes += count * static_cast<std::int64_t>(sizeof(T));
-    }
-  }
-
- private:
-  HostVector<Value> host_range(std::int64_t offset, std::int64_t count) const {
-    return Kokkos::subview(mirror_, std::make_pair(offset, offset + count));
-  }
-
-  Vector<T> array_;
-  HostVector<Value> mirror_;
+/// What the choice depends on: the same on all ranks.
+struct StagingFacts {
+  bool memory_is_on_host = true;
+  std::string nccl;          ///< version; empty: not compiled in
+  bool shared_gpus = false;  ///< two ranks use one GPU, which NCCL refuses
+  /// Whether the MPI library says that it takes device memory, on every rank. Empty: it does not say.
+  std::optional<bool> mpi_takes_device_memory;
 };
+
+struct StagingChoice {
+  Staging staging = Staging::host;  ///< never automatic
+  std::string reason;               ///< empty where there was nothing to choose
+};
+
+/// host where arrays are host memory. Else what is wanted, if it can be; automatic is
+///   nccl    where it is compiled in and every rank has a GPU of its own,
+///   direct  else, where each rank has a GPU of its own and MPI says that it takes device memory,
+///   host    else.
+/// `direct` may be asked for against the library's word: some do not say. Throws UsageError for what cannot
+/// be.
+StagingChoice choose_staging(Staging wanted, const StagingFacts& facts);
+
+/// "device memory through NCCL 2.28.9 (automatic: ...)", for the header of a run.
+std::string describe(const StagingChoice& choice, const StagingFacts& facts);
 
 /// The bytes of an array, for the operations that move bytes. The array must outlive the result.
 template <class T>

@@ -22,6 +22,18 @@ TrafficCounters& TransportCounters::of(Traffic traffic) {
   return control;
 }
 
+std::int64_t all_reduce_wire_bytes(std::int64_t ranks, std::int64_t bytes) {
+  return 2 * (ranks - 1) * bytes / ranks;
+}
+
+std::int64_t block_exchange_wire_bytes(std::int64_t ranks, std::int64_t bytes) {
+  return (ranks - 1) * bytes;
+}
+
+std::int64_t broadcast_wire_bytes(std::int64_t ranks, std::int64_t bytes) {
+  return (ranks - 1) * bytes / ranks;
+}
+
 TransportCounters operator-(const TransportCounters& after, const TransportCounters& before) {
   TransportCounters change;
   change.payload = difference(after.payload, before.payload);

@@ -54,7 +54,9 @@ Watchdog::Wait::~Wait() {
 }
 
 void Watchdog::Wait::poll() const {
-  if (watchdog_.expired_.load(std::memory_order_relaxed)) abort_all(watchdog_.communicator_);
+  if (!watchdog_.expired_.load(std::memory_order_relaxed)) return;
+  if (watchdog_.before_abort_) watchdog_.before_abort_();
+  abort_all(watchdog_.communicator_);
 }
 
 void Watchdog::watch() {

@@ -13,8 +13,10 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace minigift {
 
@@ -43,6 +45,10 @@ class Watchdog {
   /// Remembers the operation that finished last, for the message.
   void finished(const OperationLabel& label);
 
+  /// What the waiting thread does before it aborts all ranks. It may hang: then the watchdog's own thread
+  /// aborts.
+  void before_abort(std::function<void()> action) { before_abort_ = std::move(action); }
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -52,6 +58,7 @@ class Watchdog {
   MPI_Comm communicator_;
   double seconds_;
   std::atomic<bool> expired_ = false;
+  std::function<void()> before_abort_;  // of the waiting thread alone
 
   std::mutex mutex_;  // guards all below
   std::condition_variable wake_;

@@ -3,6 +3,7 @@
 #include "kernels/error.hpp"
 #include "miniapp/transport/communicator.hpp"
 #include "miniapp/transport/mpi_environment.hpp"
+#include "miniapp/transport/watchdog.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -41,6 +42,19 @@ void stuck(Communicator& communicator) {
   request.wait();
 }
 
+/// The host waits for the device: what is in flight there is given up before all ranks are aborted.
+void device() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  Watchdog watchdog(MPI_COMM_WORLD, 1.0);
+  watchdog.before_abort([] { std::fputs("device work given up\n", stderr); });
+  const Watchdog::Wait wait(watchdog, {"all_reduce_max", 7, 120, rank});
+  for (int look = 0; look < 6000; ++look) {
+    wait.poll();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 /// An error that only one rank knows of leaves main.
 void fail(Communicator& communicator) {
   communicator.barrier();
@@ -60,6 +74,7 @@ void run(int argc, char** argv) {
   if (scenario == "sleep") sleep(communicator);
   if (scenario == "skip") skip(communicator);
   if (scenario == "stuck") stuck(communicator);
+  if (scenario == "device") device();
   if (scenario == "throw") fail(communicator);
 }
 
