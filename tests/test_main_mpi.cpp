@@ -1,10 +1,13 @@
-// Entry point of the tests over MPI ranks: every rank runs every test; rank 0 reports all, the others only failures;
-// the run fails if any rank failed.
+// Entry point of the tests over MPI ranks: every rank runs every test; rank 0 reports all, the others only
+// failures; the run fails if any rank failed.
+#include "miniapp/transport/kokkos_run.hpp"
+
 #include <Kokkos_Core.hpp>
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <cstdio>
+#include <vector>
 
 namespace {
 
@@ -33,7 +36,7 @@ int main(int argc, char** argv) {
   int failed = 0;
   {
     ::testing::InitGoogleTest(&argc, argv);
-    Kokkos::ScopeGuard kokkos(argc, argv);
+    const minigift::KokkosRun kokkos(std::vector<char*>(argv, argv + argc));
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     if (rank != 0) {
       delete listeners.Release(listeners.default_result_printer());

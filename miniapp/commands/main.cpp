@@ -4,6 +4,7 @@
 #include "kernels/error.hpp"
 #include "miniapp/commands/train.hpp"
 #include "miniapp/report/environment.hpp"
+#include "miniapp/transport/kokkos_run.hpp"
 #include "miniapp/transport/launcher.hpp"
 #include "miniapp/transport/mpi_environment.hpp"
 
@@ -52,6 +53,10 @@ int run(int argc, char** argv, int rank) {
       "or\n"
       "failure at run time, 2 usage or deck.");
   app.require_subcommand(1);
+  app.fallthrough();
+  bool share_gpu = false;
+  app.add_flag("--share-gpu", share_gpu,
+               "Let several ranks use one GPU, to try things out; gradients then travel through host memory");
   TrainArguments train;
   train.command_line.assign(argv, argv + argc);
   add_train_command(app, train);
@@ -67,8 +72,8 @@ int run(int argc, char** argv, int rank) {
     if (rank == 0) print_deck_help(train.markdown);
     return 0;
   }
-  int kokkos_argc = static_cast<int>(split.kokkos.size());
-  Kokkos::ScopeGuard kokkos(kokkos_argc, split.kokkos.data());
+  train.share_gpu = share_gpu;
+  const KokkosRun kokkos(split.kokkos);
   return run_train(train);
 }
 

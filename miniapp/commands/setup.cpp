@@ -38,12 +38,13 @@ int threads_per_rank(int ranks_on_node) {
   return std::max(1, std::min(allowed, share));
 }
 
-Setup set_up(const std::string& deck, const std::vector<std::string>& overrides, const std::string& output) {
+Setup set_up(const std::string& deck, const std::vector<std::string>& overrides, const std::string& output,
+             bool share_gpu) {
   Setup setup;
   const auto methods = built_in_methods();
   {
     // Before the deck is known, with default limits.
-    Communicator communicator({.self_test = false});
+    Communicator communicator({.self_test = false, .staging = Staging::host, .share_gpu = share_gpu});
     communicator.together([&] {
       setup.deck = load_deck(deck, overrides, methods);
       if (!output.empty()) setup.deck.output.directory = output;
@@ -53,7 +54,9 @@ Setup set_up(const std::string& deck, const std::vector<std::string>& overrides,
   }
   setup.communicator = std::make_unique<Communicator>(
       CommunicatorOptions{.max_message_bytes = setup.deck.exchange.max_message_bytes,
-                          .watchdog_seconds = setup.deck.exchange.watchdog_seconds});
+                          .watchdog_seconds = setup.deck.exchange.watchdog_seconds,
+                          .staging = staging_from_name(std::string(name_of(setup.deck.exchange.transport))),
+                          .share_gpu = share_gpu});
   setup.threads = threads_per_rank(setup.communicator->ranks_on_node());
   set_linalg_threads(setup.threads);
   return setup;

@@ -17,9 +17,10 @@ struct Setup {
 };
 
 /// Reads the deck on every rank, checks it and that all ranks have the same, and opens the communicator with
-/// the deck's limits. `output` (if not empty) replaces output.directory. Collective; every error is thrown on
-/// all ranks.
-Setup set_up(const std::string& deck, const std::vector<std::string>& overrides, const std::string& output);
+/// the deck's limits and transport. `output` (if not empty) replaces output.directory; `share_gpu` lets
+/// several ranks use one GPU. Collective; every error is thrown on all ranks.
+Setup set_up(const std::string& deck, const std::vector<std::string>& overrides, const std::string& output,
+             bool share_gpu = false);
 
 /// Threads per rank for BLAS and oneDNN: OMP_NUM_THREADS if set; else the cores this process may use, but no
 /// more than its share of the node.

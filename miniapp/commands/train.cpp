@@ -137,7 +137,7 @@ std::vector<VerifyLine> verify(const std::vector<MethodRun>& runs) {
 
 int run_train(const TrainArguments& arguments) {
   const std::string started = utc_now();
-  Setup setup = set_up(arguments.deck, arguments.overrides, arguments.output);
+  Setup setup = set_up(arguments.deck, arguments.overrides, arguments.output, arguments.share_gpu);
   Communicator& communicator = *setup.communicator;
   const Deck& deck = setup.deck;
   const bool root = communicator.rank() == 0;
@@ -152,6 +152,7 @@ int run_train(const TrainArguments& arguments) {
     // Lengths are checked here, before any output exists.
     BatchSampler(*source, deck.train.seed, deck.train.sequence_length, deck.train.validation_sequences);
     llama_shape(deck.model).check();
+    check_products_available(deck);
     for (const MethodDeck& method : deck.methods) {
       check_method(resolve_method(method, deck.exchange, communicator.size()), llama_shape(deck.model));
     }

@@ -4,8 +4,10 @@
 #include "miniapp/exchange/method.hpp"
 #include "miniapp/model/parameter_registry.hpp"
 #include "miniapp/report/environment.hpp"
+#include "miniapp/report/gpu_state.hpp"
 #include "miniapp/report/table.hpp"
 #include "miniapp/train/trainer.hpp"
+#include "miniapp/transport/gpu.hpp"
 #include "miniapp/transport/launcher.hpp"
 
 #include <fmt/format.h>
@@ -21,6 +23,25 @@ namespace {
 std::size_t phase(std::string_view name) {
   return static_cast<std::size_t>(std::find(phase_names.begin(), phase_names.end(), name) -
                                   phase_names.begin());
+}
+
+/// Each rank's GPU.
+void print_devices(const std::vector<Placement>& placement) {
+  for (std::size_t rank = 0; rank < placement.size(); ++rank) {
+    const auto& [host, process, cores, device] = placement[rank];
+    fmt::print("  rank {:<3} {}, GPU {}: {} at {}, sm_{}, {:.0f} GiB\n", rank, host, device.index,
+               device.name, device.pci_bus_id, device.compute_capability,
+               static_cast<double>(device.memory) / (1024.0 * 1024.0 * 1024.0));
+  }
+}
+
+/// This rank's GPU with its clocks and power cap as they are now; null on a host build.
+nlohmann::ordered_json device_record() {
+  const DeviceInfo device = current_device();
+  if (device.index < 0) return nullptr;
+  return {{"index", device.index},           {"name", device.name},
+          {"pci_bus_id", device.pci_bus_id}, {"compute_capability", device.compute_capability},
+          {"memory_bytes", device.memory},   {"state", gpu_state(device.pci_bus_id)}};
 }
 
 }  // namespace
@@ -40,6 +61,7 @@ double TrainProgress::method_seconds() const {
 }
 
 void TrainProgress::header(const Setup& setup, const TokenSource& source) {
+  const std::vector<Placement> placement = setup.communicator->placement();  // collective
   if (!prints_) return;
   const Deck& deck = setup.deck;
   const LlamaShape shape = llama_shape(deck.model);
@@ -51,6 +73,7 @@ void TrainProgress::header(const Setup& setup, const TokenSource& source) {
   fmt::print("  kernels  Kokkos {}.{}.{}, {}, {} thread{} per rank\n", KOKKOS_VERSION / 10000,
              KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100, ExecutionSpace::name(),
              ExecutionSpace().concurrency(), ExecutionSpace().concurrency() == 1 ? "" : "s");
+  if (built_for_gpu()) print_devices(placement);
   fmt::print("  model    {}: {} parameters, {} layers, C {}, H {} ({} kv), F {}, V {}, compute {}{}\n",
              deck.model.name, cell_count(shape.parameter_count()), shape.layers, shape.hidden, shape.heads,
              shape.kv_heads, shape.feed_forward, shape.vocabulary, name_of(deck.train.compute),
@@ -126,8 +149,8 @@ RunRecord begin_record(const Setup& setup, const TokenSource& source,
   record.data_hash = source.content_hash();
   record.parameters = llama_shape(setup.deck.model).parameter_count();
   record.environment = environment_record({setup.communicator->mpi_library(), linalg_backend()});
-  for (const std::string& text :
-       setup.communicator->gather_strings(placement_record(setup.communicator->rank()).dump())) {
+  for (const std::string& text : setup.communicator->gather_strings(
+           placement_record(setup.communicator->rank(), device_record()).dump())) {
     record.placement.push_back(nlohmann::ordered_json::parse(text));
   }
   record.deck = setup.deck;

@@ -5,10 +5,16 @@
 
 namespace minigift {
 
+enum class TransportChoice { automatic, host, direct, nccl };
+constexpr std::array<std::string_view, 4> names_of(TransportChoice) {
+  return {"automatic", "host", "direct", "nccl"};
+}
+
 struct ExchangeDeck {
   std::vector<std::string> methods = {"fp32", "bf16", "euclidean", "gift"};
   double bucket_megabytes = 25.0;
   bool overlap = false;
+  TransportChoice transport = TransportChoice::automatic;
   std::int64_t refresh_period = 10;
   std::int64_t sketch_window = 1;
   std::int64_t oversample = 8;
@@ -29,6 +35,11 @@ struct ExchangeDeck {
     visit(self.overlap,
           Key{.name = "overlap",
               .help = "send a full bucket while the backward pass goes on; same bits either way"});
+    visit(self.transport,
+          Key{.name = "transport",
+              .help = "how gradients in GPU memory travel: by NCCL, by an MPI library that takes GPU memory "
+                      "(direct), or through host memory; automatic takes the first of these that is possible "
+                      "and prints it. A host build has host memory only"});
     visit(self.refresh_period, Key{.name = "refresh_period",
                                    .unit = "steps",
                                    .help = "steps between two factors of the input second moment",

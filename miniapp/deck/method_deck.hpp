@@ -18,13 +18,7 @@ constexpr std::array<std::string_view, 3> names_of(Completion) {
   return {"tail", "edge", "mean"};
 }
 
-enum class CoordinatesChoice {
-  euclidean,
-  input_lowrank,
-  input_full,
-  input_diag,
-  input_block
-};
+enum class CoordinatesChoice { euclidean, input_lowrank, input_full, input_diag, input_block };
 constexpr std::array<std::string_view, 5> names_of(CoordinatesChoice) {
   return {"euclidean", "input-lowrank", "input-full", "input-diag", "input-block"};
 }

@@ -5,9 +5,9 @@
 
 namespace minigift {
 
-enum class ComputeChoice { fp32, bf16 };
-constexpr std::array<std::string_view, 2> names_of(ComputeChoice) {
-  return {"fp32", "bf16"};
+enum class ComputeChoice { fp32, tf32, bf16 };
+constexpr std::array<std::string_view, 3> names_of(ComputeChoice) {
+  return {"fp32", "tf32", "bf16"};
 }
 
 enum class ScheduleChoice { constant, cosine };
@@ -58,7 +58,8 @@ struct TrainDeck {
                                 .minimum = 1});
     visit(self.seed, Key{.name = "seed", .help = "seed of weights and data order", .minimum = 0});
     visit(self.compute,
-          Key{.name = "compute", .help = "operands of the matrix products; sums and weights stay in FP32"});
+          Key{.name = "compute",
+              .help = "operands of the matrix products; sums and weights stay in FP32. tf32 needs a GPU"});
     visit(self.learning_rate,
           Key{.name = "learning_rate", .help = "learning rate after the warm-up", .minimum = 0});
     visit(self.minimum_learning_rate, Key{.name = "minimum_learning_rate",

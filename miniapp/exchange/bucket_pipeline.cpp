@@ -8,10 +8,12 @@
 namespace minigift {
 
 BucketPipeline::BucketPipeline(const Bucket& bucket, const Method& method, const Vector<float>& x,
-                               Communicator& communicator, DeviceCounters& counters)
+                               const Vector<std::int64_t>& first_infinite, Communicator& communicator,
+                               DeviceCounters& counters)
     : bucket_(bucket),
       method_(method),
       x_(x),
+      first_infinite_(first_infinite),
       communicator_(communicator),
       counters_(counters),
       codec_(bucket, method),
@@ -54,8 +56,7 @@ void BucketPipeline::start(PhiloxKey key, bool synchronise_local_scale) {
   {
     const ScopedRegion region("encode");
     if (!residual_.empty()) add_residual(x_, residual_.current(), 0, bucket_.gradient_size);
-    const std::int64_t group = codec_.measure(x_);
-    non_finite_tensor_ = group < 0 ? -1 : bucket_.group_tensor[static_cast<std::size_t>(group)];
+    codec_.measure(x_, first_infinite_);
   }
   if (method_.scale == ScaleRule::synchronised) {
     const ScopedRegion region("wire");
@@ -116,6 +117,10 @@ void BucketPipeline::decode() {
 void BucketPipeline::commit() {
   if (!residual_.empty()) residual_.commit();
   reduction_->commit();
+}
+
+int BucketPipeline::tensor_of(std::int64_t group) const {
+  return group == BucketCodec::no_group ? -1 : bucket_.group_tensor[static_cast<std::size_t>(group)];
 }
 
 std::int64_t BucketPipeline::bytes() const {

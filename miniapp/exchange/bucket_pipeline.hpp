@@ -17,8 +17,10 @@ namespace minigift {
 class BucketPipeline {
  public:
   /// All references must outlive the pipeline. `x` is the bucket's slice of the gradient buffer.
+  /// `first_infinite` (1) receives the scale group of start()'s x that is not finite: see tensor_of().
   BucketPipeline(const Bucket& bucket, const Method& method, const Vector<float>& x,
-                 Communicator& communicator, DeviceCounters& counters);
+                 const Vector<std::int64_t>& first_infinite, Communicator& communicator,
+                 DeviceCounters& counters);
 
   /// Which tensors of the bucket (by position) take part in error feedback. Drops the residuals of the
   /// others.
@@ -41,8 +43,8 @@ class BucketPipeline {
   /// Keeps this step's residuals. Without it they stay as before the step.
   void commit();
 
-  /// First tensor of this rank with a non-finite value in this step, or -1.
-  int non_finite_tensor() const { return non_finite_tensor_; }
+  /// The tensor that a scale group is of, -1 for BucketCodec::no_group.
+  int tensor_of(std::int64_t group) const;
   std::int64_t bytes() const;
 
  private:
@@ -52,6 +54,7 @@ class BucketPipeline {
   const Bucket& bucket_;
   const Method& method_;
   Vector<float> x_;
+  Vector<std::int64_t> first_infinite_;
   Communicator& communicator_;
   DeviceCounters& counters_;
   BucketCodec codec_;
@@ -63,7 +66,6 @@ class BucketPipeline {
   PhiloxKey key_{};
   Stage stage_ = Stage::idle;
   bool synchronise_local_scale_ = false;
-  int non_finite_tensor_ = -1;
 };
 
 }  // namespace minigift

@@ -2,15 +2,12 @@
 
 #include "kernels/device/stream.hpp"
 
-#include <limits>
-
 namespace minigift {
 namespace {
 
-/// Index of the first infinite maximum, or -1.
-std::int64_t first_infinite(const Vector<const float>& amax) {
-  const std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  std::int64_t first = none;
+/// first <- index of the first maximum that is not finite, or no_group. The host does not wait for it.
+void find_first_infinite(const Vector<const float>& amax, const Vector<std::int64_t>& first) {
+  using Result = Kokkos::View<std::int64_t, MemorySpace>;
   Kokkos::parallel_reduce(
       "minigift::first_infinite", range(size(amax)),
       KOKKOS_LAMBDA(std::int64_t g, std::int64_t & lowest) {
@@ -18,8 +15,7 @@ std::int64_t first_infinite(const Vector<const float>& amax) {
         const bool finite = amax(g) <= 3.402823466e38f;
         if (!finite && g < lowest) lowest = g;
       },
-      Kokkos::Min<std::int64_t>(first));
-  return first == none ? -1 : first;
+      Kokkos::Min<std::int64_t, MemorySpace>(Result(first.data())));
 }
 
 }  // namespace
@@ -34,9 +30,9 @@ BucketCodec::BucketCodec(const Bucket& bucket, const Method& method)
              static_cast<std::size_t>(bucket.code_elements * bytes_per_code(method.format))),
       plain_tiles_(bucket.tiles) {}
 
-std::int64_t BucketCodec::measure(const Vector<const float>& x) {
+void BucketCodec::measure(const Vector<const float>& x, const Vector<std::int64_t>& first_infinite) {
   group_amax(x, bucket_.tiles, amax_);
-  return first_infinite(amax_);
+  find_first_infinite(amax_, first_infinite);
 }
 
 void BucketCodec::compute_scales() {

@@ -12,17 +12,21 @@
 #include "miniapp/exchange/method.hpp"
 
 #include <cstdint>
+#include <limits>
 
 namespace minigift {
 
 class BucketCodec {
  public:
+  static constexpr std::int64_t no_group = std::numeric_limits<std::int64_t>::max();
+
   /// `bucket` and `method` must outlive the codec.
   BucketCodec(const Bucket& bucket, const Method& method);
 
   /// Largest magnitude of each scale group of x (the bucket's slice of the gradient buffer) into amax().
-  /// Returns the first group with a non-finite value, or -1.
-  std::int64_t measure(const Vector<const float>& x);
+  /// first_infinite (1) <- the first group with a value that is not finite, or no_group: in the memory of the
+  /// kernels, for whoever reads it after the step's other work has been enqueued.
+  void measure(const Vector<const float>& x, const Vector<std::int64_t>& first_infinite);
   const Vector<float>& amax() const { return amax_; }
 
   /// scale() from amax().

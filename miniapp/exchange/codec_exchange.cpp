@@ -2,6 +2,7 @@
 
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/reductions.hpp"
 #include "kernels/slice.hpp"
 #include "miniapp/report/region_timer.hpp"
@@ -54,7 +55,9 @@ CodecExchange::CodecExchange(const Method& method, const ParameterRegistry& regi
       moments_(method, site_widths(registry, selection_), options.seed),
       coordinates_(tensor_sites(registry)),
       pending_(plan_.buckets().size(), 0),
-      guarded_(static_cast<std::size_t>(registry.size()), false) {
+      guarded_(static_cast<std::size_t>(registry.size()), false),
+      first_infinite_("minigift::first_infinite", plan_.buckets().size()),
+      stream_(Stream::create(true)) {
   // A rank with another plan would send other bytes to the same place.
   const auto plans = communicator.gather_strings(fmt::format("{:016x}", plan_.hash()));
   for (std::size_t r = 1; r < plans.size(); ++r) {
@@ -62,9 +65,10 @@ CodecExchange::CodecExchange(const Method& method, const ParameterRegistry& regi
             plans[r], plans[0]);
   }
   for (const Bucket& bucket : plan_.buckets()) {
+    const auto index = static_cast<std::int64_t>(pipelines_.size());
     pipelines_.push_back(std::make_unique<BucketPipeline>(
-        bucket, method_, slice(gradients, bucket.gradient_offset, bucket.gradient_size), communicator,
-        counters_));
+        bucket, method_, slice(gradients, bucket.gradient_offset, bucket.gradient_size),
+        slice(first_infinite_, index, 1), communicator, counters_));
   }
   apply_selection();
 }
@@ -104,6 +108,7 @@ void CodecExchange::begin_step(std::int64_t step) {
 void CodecExchange::observe_input(int site, const Matrix<const float>& x) {
   if (!observing_) return;
   const ScopedRegion region("refresh");
+  const ScopedFp32Products exact(Fp32Products::ieee);  // whatever the model computes in
   moments_.observe(site, x);
 }
 
@@ -136,8 +141,18 @@ void CodecExchange::ready(int tensor) {
   if (deferred_) return;
   communicator_.progress();
   // Tensors become ready in descending order, buckets therefore in plan order.
+  if (started_ == pipelines_.size() || pending_[started_] != 0) return;
+  follow_caller();
+  const ScopedStream stream(stream_);
+  const ScopedFp32Products exact(Fp32Products::ieee);
   while (started_ < pipelines_.size() && pending_[started_] == 0)
     start_bucket(started_++);
+}
+
+void CodecExchange::follow_caller() {
+  caller_.record();
+  const ScopedStream stream(stream_);
+  caller_.wait();
 }
 
 void CodecExchange::start_bucket(std::size_t index) {
@@ -162,7 +177,7 @@ std::vector<GammaTerms> CodecExchange::gamma_over_ranks(
   std::vector<GammaTerms> result(tensors.size());
   Vector<double> terms("minigift::gamma_terms", 2 * tensors.size());
   const auto host = host_like(terms);
-  Kokkos::deep_copy(host, 0.0);
+  std::fill(host.data(), host.data() + host.size(), 0.0);
   bool any = false;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (candidates[i] == nullptr) continue;
@@ -219,6 +234,18 @@ void CodecExchange::profile_selection() {
 }
 
 ExchangeResult CodecExchange::finish() {
+  follow_caller();
+  ExchangeResult result;
+  {
+    const ScopedStream stream(stream_);
+    result = finish_on_stream();
+    done_.record();
+  }
+  done_.wait();
+  return result;
+}
+
+ExchangeResult CodecExchange::finish_on_stream() {
   if (refreshing_ && selection_.is_profiling()) profile_selection();
   for (std::size_t b = 0; b < pipelines_.size(); ++b) {
     require(pending_[b] == 0, "method {}: {} gradients of bucket {} were never ready", method_.name,
@@ -263,16 +290,17 @@ void CodecExchange::judge_sum(ExchangeResult& result) {
 
 ExchangeResult CodecExchange::verdict() {
   ExchangeResult result;
-  result.counters = counters_.read();
   result.selected_tensors = selection_.selected_tensors();
   result.selected_parameters = selection_.selected_parameters();
   result.fallback_tensors = std::count(guarded_.begin(), guarded_.end(), true);
 
   const ScopedRegion region("wire");
+  communicator_.synchronize();  // from here on the host reads what the device found
+  result.counters = counters_.read();
+  const auto groups = on_host(first_infinite_);
   int first_bad = -1;
-  for (const auto& pipeline : pipelines_) {
-    if (first_bad < 0) first_bad = pipeline->non_finite_tensor();
-  }
+  for (std::size_t b = 0; b < pipelines_.size() && first_bad < 0; ++b)
+    first_bad = pipelines_[b]->tensor_of(groups(b));
   if (communicator_.max_over_ranks(static_cast<std::int64_t>(first_bad)) < 0) return result;
   result.skipped = true;
   const auto names = communicator_.gather_strings(first_bad < 0 ? std::string() : registry_[first_bad].name);

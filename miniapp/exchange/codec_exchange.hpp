@@ -2,6 +2,10 @@
 // The exchange of every method that is a composition of coordinates, codec, scale rule, reduction and error
 // feedback.
 //
+// On a GPU the exchange has a stream of its own: a bucket waits there for the gradients that the backward
+// pass enqueued on the caller's stream, and finish() lets the caller's stream wait for the result. The host
+// waits once per step, for the verdict and the norm.
+//
 // Per bucket, in the order of the paper's Figure 4:
 //   1 coordinates   X = W T + R
 //   2 scale         amax per group, MAX over ranks where the method synchronises it
@@ -13,6 +17,7 @@
 // one after the other in finish(). The arithmetic and its order within a bucket are the same, so the results
 // are the same bits.
 
+#include "kernels/device/stream.hpp"
 #include "miniapp/exchange/bucket_pipeline.hpp"
 #include "miniapp/exchange/bucket_plan.hpp"
 #include "miniapp/exchange/coordinates.hpp"
@@ -46,6 +51,7 @@ class CodecExchange final : public GradientExchange {
   void observe_input(int site, const Matrix<const bfloat16>& x) override;
   void begin_backward() override;
   void ready(int tensor) override;
+  /// The caller's stream has the result when this returns.
   ExchangeResult finish() override;
 
   std::int64_t payload_bytes() const override { return plan_.payload_bytes(); }
@@ -58,6 +64,9 @@ class CodecExchange final : public GradientExchange {
 
  private:
   bool uses_coordinates() const { return method_.coordinates != CoordinateSystem::euclidean; }
+  /// What the caller has enqueued comes before what the exchange enqueues from now on.
+  void follow_caller();
+  ExchangeResult finish_on_stream();
   /// Steps 1 to 4 begin for one bucket.
   void start_bucket(std::size_t index);
   /// At a refresh: each tensor of the bucket takes or refuses the new coordinates.
@@ -93,6 +102,10 @@ class CodecExchange final : public GradientExchange {
   bool refreshing_ = false;  // this step's factors are new
   bool deferred_ = false;    // buckets wait for finish()
   DeviceCounters counters_;
+  Vector<std::int64_t> first_infinite_;  // (buckets) scale group of this rank's first infinite maximum
+  Stream stream_;                        // of steps 1 to 5
+  Event caller_;                         // where the caller's stream was
+  Event done_;                           // the result is there
 };
 
 }  // namespace minigift

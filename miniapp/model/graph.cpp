@@ -3,6 +3,7 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/format/quantize.hpp"
+#include "kernels/linalg/gemm.hpp"
 #include "kernels/nn/embedding.hpp"
 #include "kernels/nn/rms_norm.hpp"
 #include "kernels/slice.hpp"
@@ -25,7 +26,9 @@ class Graph final : public LlamaGraph<S> {
       : context_{shape, options.B, options.T,
                  make_rope_table<S>(options.T, shape.head_width(), shape.rope_theta)},
         registry_(registry),
+        products_(options.compute == Compute::tf32 ? Fp32Products::tf32 : Fp32Products::ieee),
         workspace_(shape, options.B, options.T, options.logits_bytes) {
+    const ScopedFp32Products available(products_);  // throws here rather than in the first pass
     bind_parameters(parameters, gradients);
     const std::int64_t sets = options.recompute ? 1 : shape.layers;
     for (std::int64_t set = 0; set < sets; ++set)
@@ -41,6 +44,7 @@ class Graph final : public LlamaGraph<S> {
 
   double forward(const Vector<const std::int32_t>& tokens, const Vector<const std::int32_t>& targets,
                  S gradient_scale, const InputHook<S>& input_hook) override {
+    const ScopedFp32Products products(products_);
     tokens_ = tokens;
     trunk_forward(tokens, input_hook);
     return head_forward_backward<S, In>(head_weight_, targets, gradient_scale, workspace_, d_head_weight_);
@@ -48,11 +52,13 @@ class Graph final : public LlamaGraph<S> {
 
   double evaluate(const Vector<const std::int32_t>& tokens,
                   const Vector<const std::int32_t>& targets) override {
+    const ScopedFp32Products products(products_);
     trunk_forward(tokens, {});
     return head_loss<S, In>(head_weight_, targets, workspace_);
   }
 
   void backward(const GradientHook& hook) override {
+    const ScopedFp32Products products(products_);
     if (hook) hook(registry_.head());
     fill(workspace_.d_stream, S(0));
     rms_norm_backward(stream_.back(), final_norm_, workspace_.head_inverse_rms, workspace_.branch,
@@ -156,6 +162,7 @@ class Graph final : public LlamaGraph<S> {
 
   LayerContext<S> context_;
   ParameterRegistry registry_;
+  Fp32Products products_;
   Workspace<S, In> workspace_;
   std::vector<LayerActivations<S, In>> activations_;
   std::vector<Matrix<S>> stream_;  // (R,C) input of each layer, then of the final norm
@@ -181,7 +188,7 @@ template <class S>
 std::unique_ptr<LlamaGraph<S>> make_graph(const LlamaShape& shape, const LlamaOptions& options,
                                           const ParameterRegistry& registry, const Vector<S>& parameters,
                                           const Vector<S>& gradients) {
-  if (options.compute == Compute::fp32)
+  if (options.compute != Compute::bf16)
     return std::make_unique<Graph<S, S>>(shape, options, registry, parameters, gradients);
   if constexpr (std::is_same_v<S, float>)
     return std::make_unique<Graph<float, bfloat16>>(shape, options, registry, parameters, gradients);

@@ -28,8 +28,9 @@ namespace minigift {
 
 /// Type of the operands of the linear layers. `bf16`: inputs, weights and output gradients of every linear
 /// layer, head included, are rounded to bfloat16 and the products accumulate in FP32. Norms, softmax, rotary
-/// embedding, residual stream, loss, weight gradients and parameters stay FP32 in both.
-enum class Compute { fp32, bf16 };
+/// embedding, residual stream, loss, weight gradients and parameters stay FP32 in all. `tf32`: the GPU's
+/// matrix units round FP32 operands to 11 significant bits as they read them; UsageError on a host build.
+enum class Compute { fp32, tf32, bf16 };
 
 struct LlamaOptions {
   std::int64_t B = 1;  // sequences per micro-batch

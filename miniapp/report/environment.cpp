@@ -103,11 +103,12 @@ nlohmann::ordered_json environment_record(const LibraryVersions& libraries) {
   return record;
 }
 
-nlohmann::ordered_json placement_record(int rank) {
+nlohmann::ordered_json placement_record(int rank, const nlohmann::ordered_json& device) {
   return {{"rank", rank},
           {"host", host_name()},
           {"process", static_cast<std::int64_t>(getpid())},
-          {"cpus", cpus_allowed()}};
+          {"cpus", cpus_allowed()},
+          {"device", device}};
 }
 
 std::string utc_now() {

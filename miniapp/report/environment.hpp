@@ -21,8 +21,9 @@ bool environment_name_allowed(std::string_view name);
 /// cores, threads, memory, allowed environment variables.
 nlohmann::ordered_json environment_record(const LibraryVersions& libraries);
 
-/// Where this rank runs: rank, host, process id, the CPUs it may use. To be gathered from all ranks as text.
-nlohmann::ordered_json placement_record(int rank);
+/// Where this rank runs: rank, host, process id, the CPUs it may use, and its GPU as `device` tells it (null:
+/// none). To be gathered from all ranks as text.
+nlohmann::ordered_json placement_record(int rank, const nlohmann::ordered_json& device = nullptr);
 
 /// "2026-01-31T12:34:56Z"
 std::string utc_now();

@@ -78,6 +78,7 @@ MethodSummary summarize(std::span<const StepRow> rows, std::int64_t warmup) {
   summary.tokens_per_second = tokens / summary.step_seconds_median;
   summary.payload_bytes = mean(timed, &StepRow::payload_bytes);
   summary.wire_bytes = mean(timed, &StepRow::wire_bytes);
+  summary.staged_bytes = mean(timed, &StepRow::staged_bytes);
   summary.relative_l2_error = mean(rows, &StepRow::relative_l2_error);
   summary.cosine = mean(rows, &StepRow::cosine);
   summary.saturated_fraction = mean(rows, &StepRow::saturated_fraction);

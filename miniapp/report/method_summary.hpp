@@ -23,6 +23,7 @@ struct MethodSummary {
   PhaseSeconds phases{};  ///< mean per step of the maximum over ranks
   double payload_bytes = not_measured;
   double wire_bytes = not_measured;
+  double staged_bytes = not_measured;
   double relative_l2_error = not_measured;
   double cosine = not_measured;
   double saturated_fraction = not_measured;
@@ -58,6 +59,9 @@ struct MethodSummary {
           Column{"payload_bytes", "B", "mean per step, codes and scales of one rank's gradient"});
     visit(self.wire_bytes,
           Column{"wire_bytes", "B", "mean per step, bytes one rank sent, maximum over ranks"});
+    visit(self.staged_bytes, Column{"staged_bytes", "B",
+                                    "mean per step, copied between GPU and host memory to be sent, maximum "
+                                    "over ranks; 0 on a host"});
     visit(self.relative_l2_error, Column{"relative_l2_error", "", "mean over checked steps"});
     visit(self.cosine, Column{"cosine", "", "mean over checked steps"});
     visit(self.saturated_fraction, Column{"saturated_fraction", "", "of all codes"});

@@ -1,6 +1,8 @@
 #pragma once
 // The phases of a step. A phase is a Kokkos::Profiling region of this name, opened by the code that does the
-// work. Their exclusive times (without phases opened inside) add up to the step.
+// work. On one stream their exclusive times (without phases opened inside) add up to the step. On a GPU the
+// exchange has a stream of its own, so its phases may overlap forward and backward: the sum is then larger
+// than the step.
 
 #include <array>
 #include <string_view>

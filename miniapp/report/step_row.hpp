@@ -30,6 +30,7 @@ struct StepRow {
   PhaseSeconds phases{};
   std::int64_t payload_bytes = 0;
   std::int64_t wire_bytes = 0;
+  std::int64_t staged_bytes = 0;
   double relative_l2_error = not_measured;
   double cosine = not_measured;
   double saturated_fraction = not_measured;
@@ -55,6 +56,8 @@ struct StepRow {
     }
     visit(self.payload_bytes, Column{"payload_bytes", "B", "codes and scales of one rank's gradient"});
     visit(self.wire_bytes, Column{"wire_bytes", "B", "bytes one rank sent, maximum over ranks"});
+    visit(self.staged_bytes,
+          Column{"staged_bytes", "B", "copied between GPU and host memory to be sent, maximum over ranks"});
     visit(self.relative_l2_error,
           Column{"relative_l2_error", "", "of the exchanged gradient against an FP64 sum"});
     visit(self.cosine, Column{"cosine", "", "between the exchanged gradient and an FP64 sum"});

@@ -35,6 +35,7 @@ Optimizer::Optimizer(const OptimizerDeck& deck, const ParameterRegistry& registr
       gradients_(gradients),
       adamw_options_(adamw_options(deck)),
       muon_options_(muon_options(deck)),
+      products_(deck.newton_schulz_compute == ComputeChoice::tf32 ? Fp32Products::tf32 : Fp32Products::ieee),
       first_moment_("minigift::first_moment", parameters.size()) {
   std::int64_t second = 0;
   for (const Parameter& p : registry) {
@@ -47,6 +48,7 @@ Optimizer::Optimizer(const OptimizerDeck& deck, const ParameterRegistry& registr
 
 void Optimizer::step(double learning_rate, double gradient_factor) {
   ++steps_;
+  const ScopedFp32Products products(products_);
   const auto rate = static_cast<float>(learning_rate);
   const auto factor = static_cast<float>(gradient_factor);
   for (int t = 0; t < registry_.size(); ++t) {

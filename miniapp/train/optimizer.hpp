@@ -4,6 +4,7 @@
 // Norm weights are not decayed. State: one FP32 momentum per Muon element, two FP32 moments per AdamW
 // element. Every rank holds all of it and computes the same update from the same gradient.
 
+#include "kernels/linalg/gemm.hpp"
 #include "kernels/optim/adamw.hpp"
 #include "kernels/optim/muon.hpp"
 #include "kernels/view.hpp"
@@ -30,6 +31,7 @@ class Optimizer {
   Vector<float> gradients_;
   AdamWOptions adamw_options_;
   MuonOptions muon_options_;
+  Fp32Products products_;  // of Newton-Schulz, where its operands are FP32
   MuonWorkspace<float> workspace_;
   Vector<float> first_moment_;               // flat; Muon's momentum lies in the same place
   Vector<float> second_moment_;              // of the AdamW tensors, one after the other

@@ -2,6 +2,7 @@
 
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "kernels/linalg/gemm.hpp"
 #include "miniapp/train/schedule.hpp"
 
 #include <fmt/format.h>
@@ -24,10 +25,22 @@ LlamaShape llama_shape(const ModelDeck& deck) {
 
 namespace {
 
+Compute compute_of(ComputeChoice choice) {
+  switch (choice) {
+    case ComputeChoice::fp32:
+      break;
+    case ComputeChoice::tf32:
+      return Compute::tf32;
+    case ComputeChoice::bf16:
+      return Compute::bf16;
+  }
+  return Compute::fp32;
+}
+
 LlamaOptions llama_options(const Deck& deck) {
   return {.B = deck.train.micro_batch,
           .T = deck.train.sequence_length,
-          .compute = deck.train.compute == ComputeChoice::bf16 ? Compute::bf16 : Compute::fp32,
+          .compute = compute_of(deck.train.compute),
           .recompute = deck.model.recompute};
 }
 
@@ -38,6 +51,12 @@ ExchangeOptions exchange_options(const Deck& deck) {
 }
 
 }  // namespace
+
+void check_products_available(const Deck& deck) {
+  const bool tf32 = deck.train.compute == ComputeChoice::tf32 ||
+                    deck.optimizer.newton_schulz_compute == ComputeChoice::tf32;
+  if (tf32) const ScopedFp32Products available(Fp32Products::tf32);
+}
 
 Trainer::Trainer(const Deck& deck, const MethodDeck& method, const TokenSource& source,
                  Communicator& communicator, RegionTimer* timer)
@@ -145,16 +164,14 @@ StepRow Trainer::step() {
 void Trainer::collect_times(StepRow& row, const TransportCounters& before) {
   const TransportCounters used = communicator_.counters() - before;
   row.wire_bytes = communicator_.max_over_ranks(used.payload.bytes_sent + used.metadata.bytes_sent);
+  row.staged_bytes = communicator_.max_over_ranks(used.device_to_host_bytes + used.host_to_device_bytes);
   const bool planned = used.payload.bytes_sent == exchange_->plan().payload_wire_bytes();
   if (communicator_.min_over_ranks(std::int64_t{planned}) == 0) wire_as_planned_ = false;
   if (timer_ == nullptr) return;
   const PhaseSeconds phases = timer_->phase_seconds();
-  double seconds = 0.0;
-  for (std::size_t i = 0; i < phase_count; ++i) {
-    seconds += phases[i];
+  for (std::size_t i = 0; i < phase_count; ++i)
     row.phases[i] = communicator_.max_over_ranks(phases[i]);
-  }
-  row.step_seconds = communicator_.max_over_ranks(seconds);
+  row.step_seconds = communicator_.max_over_ranks(timer_->step_seconds());
   row.tokens_per_second =
       static_cast<double>(deck_.train.global_batch * deck_.train.sequence_length) / row.step_seconds;
 }

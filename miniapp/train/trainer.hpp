@@ -27,6 +27,9 @@ namespace minigift {
 /// The deck's [model] as the model's own type.
 LlamaShape llama_shape(const ModelDeck& deck);
 
+/// Throws UsageError if the deck asks for matrix products that this build cannot do.
+void check_products_available(const Deck& deck);
+
 class Trainer {
  public:
   /// Collective. All references must outlive the trainer. `timer` may be null: then rows hold no times.
