@@ -14,6 +14,7 @@ foreach(option MINIGIFT_ENABLE_CUDA_LIBRARIES MINIGIFT_ENABLE_NCCL)
     message(FATAL_ERROR "${option} is '${${option}}': use AUTO, ON or OFF")
   endif()
 endforeach()
+option(MINIGIFT_REQUIRE_KOKKOS_CUDA "Refuse a Kokkos without its CUDA backend (preset cuda)" OFF)
 set(MINIGIFT_OLDEST_CUDA 12.4)
 set(MINIGIFT_OLDEST_NCCL 2.24)  # ncclCommInitRankConfig and FP8 types as we use them
 
@@ -79,6 +80,13 @@ else()
 endif()
 set(MINIGIFT_CUDA_COMPILE "${cuda_compile}" CACHE INTERNAL "What the build does with nvcc")
 message(STATUS "cuda-compile: ${cuda_compile}")
+if(MINIGIFT_HAVE_CUDA)
+  add_custom_target(cuda-compile ALL)  # what is compiled and linked with the toolkit in every build; see its dependencies
+endif()
+if(MINIGIFT_REQUIRE_KOKKOS_CUDA AND NOT MINIGIFT_KOKKOS_CUDA)
+  message(FATAL_ERROR "The Kokkos in ${Kokkos_DIR} runs on ${Kokkos_DEVICES}, not on CUDA. Give the folder of one with "
+    "its CUDA backend by -DKokkos_ROOT=... and its compiler by -DCMAKE_CXX_COMPILER=.../bin/nvcc_wrapper")
+endif()
 
 # --- NCCL --------------------------------------------------------------------------------------------------------
 set(MINIGIFT_HAVE_NCCL OFF)

@@ -9,6 +9,11 @@ target_compile_options(minigift_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
 # OpenMP's simd directives, without its run-time library: the compiler may then vectorise the reductions we name.
 target_compile_options(minigift_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>")
+if(MINIGIFT_KOKKOS_CUDA)
+  # {fmt} 9 takes nvcc for a compiler without constexpr, and then checks format strings at compile time by functions that
+  # are not constexpr.
+  target_compile_definitions(minigift_options INTERFACE FMT_USE_CONSTEXPR=1)
+endif()
 if(MINIGIFT_WERROR)
   target_compile_options(minigift_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Werror>" "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>")

@@ -1,16 +1,18 @@
+// What products have in common on every device: checks of shapes, empty products, and the choice of the
+// arithmetic. gemm_host.cpp or gemm_cuda.cpp multiplies.
+
 #include "kernels/linalg/gemm.hpp"
 
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
-#include "kernels/linalg/host_mirror.hpp"
-#include "kernels/linalg/host_products.hpp"
-
-#include <vector>
+#include "kernels/linalg/multiply.hpp"
 
 namespace minigift {
 namespace {
 
 using linalg::ProductShape;
+
+Fp32Products chosen = Fp32Products::ieee;
 
 template <class View>
 void require_contiguous(const View& view, const char* name) {
@@ -46,40 +48,6 @@ void scale_in_place(Out beta, const Matrix<Out>& c) {
       KOKKOS_LAMBDA(const std::int64_t i) { values(i) *= beta; });
 }
 
-void host_product(const ProductShape& shape, double alpha, const double* a, const double* b, double beta,
-                  double* c) {
-  linalg::blas_product(shape, alpha, a, b, beta, c);
-}
-
-#ifdef MINIGIFT_HAVE_ONEDNN
-
-template <class In>
-void host_product(const ProductShape& shape, float alpha, const In* a, const In* b, float beta, float* c) {
-  linalg::onednn_product(shape, alpha, a, b, beta, c);
-}
-
-#else
-
-void host_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta,
-                  float* c) {
-  linalg::blas_product(shape, alpha, a, b, beta, c);
-}
-
-/// Without oneDNN the inputs are widened, which is exact, and multiplied in FP32. linalg_backend() says so.
-void host_product(const ProductShape& shape, float alpha, const bfloat16* a, const bfloat16* b, float beta,
-                  float* c) {
-  const auto widen = [](const bfloat16* narrow, std::int64_t count) {
-    std::vector<float> wide(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i)
-      wide[static_cast<std::size_t>(i)] = to_float(narrow[i]);
-    return wide;
-  };
-  const std::vector<float> wide_a = widen(a, shape.m * shape.k), wide_b = widen(b, shape.k * shape.n);
-  linalg::blas_product(shape, alpha, wide_a.data(), wide_b.data(), beta, c);
-}
-
-#endif
-
 }  // namespace
 
 template <class In, class Out>
@@ -88,11 +56,20 @@ void gemm(Transpose transpose_a, Transpose transpose_b, Out alpha, const Matrix<
   const ProductShape shape = checked_shape(transpose_a, transpose_b, a, b, c);
   if (shape.m == 0 || shape.n == 0) return;
   if (shape.k == 0) return scale_in_place(beta, c);
-  const auto host_a = linalg::host_input(a);
-  const auto host_b = linalg::host_input(b);
-  const auto host_c = linalg::host_output(c);
-  host_product(shape, alpha, host_a.data(), host_b.data(), beta, host_c.data());
-  linalg::finish_output(host_c, c);
+  linalg::multiply(shape, alpha, a, b, beta, c);
+}
+
+ScopedFp32Products::ScopedFp32Products(Fp32Products products) : previous_(chosen) {
+  if (products == Fp32Products::tf32) linalg::require_tf32();
+  chosen = products;
+}
+
+ScopedFp32Products::~ScopedFp32Products() {
+  chosen = previous_;
+}
+
+Fp32Products fp32_products() {
+  return chosen;
 }
 
 template void gemm<float, float>(Transpose, Transpose, float, const Matrix<const float>&,

@@ -2,16 +2,9 @@
 // What the libraries below gemm.hpp offer, on host pointers. Only kernels/linalg includes this.
 
 #include "kernels/format/bfloat16.hpp"
-
-#include <cstdint>
+#include "kernels/linalg/product_shape.hpp"
 
 namespace minigift::linalg {
-
-/// c (m, n) = alpha op(a) op(b) + beta c, row-major and contiguous; all extents positive.
-struct ProductShape {
-  std::int64_t m = 0, n = 0, k = 0;
-  bool transpose_a = false, transpose_b = false;
-};
 
 /// CBLAS. Throws RuntimeError, naming the shape, for an extent that its 32-bit index type cannot hold.
 void blas_product(const ProductShape& shape, double alpha, const double* a, const double* b, double beta,

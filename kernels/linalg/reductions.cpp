@@ -12,9 +12,7 @@ namespace {
 using linalg::piece_count;
 using linalg::runs_on_host;
 
-/// One length per piece for whole vectors, a narrower one for columns, whose sums live in registers.
 constexpr std::int64_t row_piece = linalg::piece_elements;
-constexpr std::int64_t column_piece = runs_on_host ? 32 : 1;
 
 KOKKOS_FORCEINLINE_FUNCTION double widen(float value) {
   return value;
@@ -38,6 +36,93 @@ KOKKOS_FORCEINLINE_FUNCTION double contiguous_sum(const T* x, std::int64_t count
   return sum;
 }
 
+/// sums(j), a piece of neighbouring columns per iteration: as many as have sums that live in registers.
+template <class T>
+void column_sums_on_host(const Matrix<const T>& a, const Vector<double>& sums) {
+  constexpr std::int64_t column_piece = 32;
+  const std::int64_t rows = extent(a, 0), columns = extent(a, 1);
+  Kokkos::parallel_for(
+      "minigift::column_sums_of_squares", range(piece_count(columns, column_piece)),
+      KOKKOS_LAMBDA(const std::int64_t piece) {
+        const std::int64_t first = piece * column_piece;
+        const std::int64_t width = columns - first < column_piece ? columns - first : column_piece;
+        double sum[column_piece] = {};
+        for (std::int64_t i = 0; i < rows; ++i) {
+          const T* const row = &a(i, first);
+#pragma omp simd
+          for (std::int64_t j = 0; j < width; ++j) {
+            const double value = widen(row[j]);
+            sum[j] += value * value;
+          }
+        }
+        for (std::int64_t j = 0; j < width; ++j)
+          sums(first + j) = sum[j];
+      });
+}
+
+/// sums(j) in two stages: neighbouring threads sum neighbouring columns over a block of rows, then over the
+/// blocks. The number of blocks depends on the shape alone, so equal input gives equal bits.
+template <class T>
+void column_sums_on_device(const Matrix<const T>& a, const Vector<double>& sums) {
+  const std::int64_t rows = extent(a, 0), columns = extent(a, 1);
+  // Enough threads to fill a large GPU, not so many blocks that the second stage takes long.
+  constexpr std::int64_t enough_threads = std::int64_t{1} << 18, fewest_rows = 8, most_blocks = 256;
+  const std::int64_t wanted = std::min({piece_count(enough_threads, std::max<std::int64_t>(columns, 1)),
+                                        piece_count(rows, fewest_rows), most_blocks});
+  const std::int64_t block_rows = piece_count(rows, std::max<std::int64_t>(wanted, 1));
+  const std::int64_t blocks = block_rows > 0 ? piece_count(rows, block_rows) : 0;
+  const Vector<double> partial = stream_scratch<double>("minigift::column_sums", blocks * columns);
+  Kokkos::parallel_for(
+      "minigift::column_sums_of_row_blocks", range(blocks * columns),
+      KOKKOS_LAMBDA(const std::int64_t index) {
+        const std::int64_t block = index / columns, j = index % columns;
+        const std::int64_t first = block * block_rows;
+        const std::int64_t end = first + block_rows < rows ? first + block_rows : rows;
+        double sum = 0;
+        for (std::int64_t i = first; i < end; ++i) {
+          const double value = widen(a(i, j));
+          sum += value * value;
+        }
+        partial(index) = sum;
+      });
+  Kokkos::parallel_for(
+      "minigift::column_sums_of_squares", range(columns), KOKKOS_LAMBDA(const std::int64_t j) {
+        double sum = 0;
+        for (std::int64_t block = 0; block < blocks; ++block)
+          sum += partial(block * columns + j);
+        sums(j) = sum;
+      });
+}
+
+/// sums(i), one row per iteration.
+template <class T>
+void row_sums_on_host(const Matrix<const T>& a, const Vector<double>& sums) {
+  const std::int64_t columns = extent(a, 1);
+  Kokkos::parallel_for(
+      "minigift::row_sums_of_squares", range(extent(a, 0)),
+      KOKKOS_LAMBDA(const std::int64_t i) { sums(i) = contiguous_sum(&a(i, 0), columns); });
+}
+
+/// sums(i), one team per row.
+template <class T>
+void row_sums_on_device(const Matrix<const T>& a, const Vector<double>& sums) {
+  const std::int64_t columns = extent(a, 1);
+  Kokkos::parallel_for(
+      "minigift::row_sums_of_squares", linalg::row_teams(extent(a, 0), columns),
+      KOKKOS_LAMBDA(const TeamMember& member) {
+        const std::int64_t i = member.league_rank();
+        double total = 0;
+        Kokkos::parallel_reduce(
+            Kokkos::TeamThreadRange(member, columns),
+            [&](const std::int64_t j, double& sum) {
+              const double value = widen(a(i, j));
+              sum += value * value;
+            },
+            total);
+        Kokkos::single(Kokkos::PerTeam(member), [&]() { sums(i) = total; });
+      });
+}
+
 }  // namespace
 
 template <class T>
@@ -58,35 +143,22 @@ double sum_of_squares(const Vector<const T>& x) {
 
 template <class T>
 void column_sums_of_squares(const Matrix<const T>& a, const Vector<double>& sums) {
-  const std::int64_t rows = extent(a, 0), columns = extent(a, 1);
-  require(size(sums) == columns, "column sums: {} columns but room for {} sums", columns, size(sums));
-  Kokkos::parallel_for(
-      "minigift::column_sums_of_squares", range(piece_count(columns, column_piece)),
-      KOKKOS_LAMBDA(const std::int64_t piece) {
-        const std::int64_t first = piece * column_piece;
-        const std::int64_t width = columns - first < column_piece ? columns - first : column_piece;
-        double sum[column_piece] = {};
-        for (std::int64_t i = 0; i < rows; ++i) {
-          const T* const row = &a(i, first);
-#pragma omp simd
-          for (std::int64_t j = 0; j < width; ++j) {
-            const double value = widen(row[j]);
-            sum[j] += value * value;
-          }
-        }
-        for (std::int64_t j = 0; j < width; ++j)
-          sums(first + j) = sum[j];
-      });
+  require(size(sums) == extent(a, 1), "column sums: {} columns but room for {} sums", extent(a, 1),
+          size(sums));
+  if constexpr (runs_on_host)
+    column_sums_on_host(a, sums);
+  else
+    column_sums_on_device(a, sums);
 }
 
 template <class T>
 void row_sums_of_squares(const Matrix<const T>& a, const Vector<double>& sums) {
-  const std::int64_t rows = extent(a, 0), columns = extent(a, 1);
-  require(size(sums) == rows, "row sums: {} rows but room for {} sums", rows, size(sums));
-  if (columns == 0) return fill(sums, 0.0);
-  Kokkos::parallel_for(
-      "minigift::row_sums_of_squares", range(rows),
-      KOKKOS_LAMBDA(const std::int64_t i) { sums(i) = contiguous_sum(&a(i, 0), columns); });
+  require(size(sums) == extent(a, 0), "row sums: {} rows but room for {} sums", extent(a, 0), size(sums));
+  if (size(a) == 0) return fill(sums, 0.0);
+  if constexpr (runs_on_host)
+    row_sums_on_host(a, sums);
+  else
+    row_sums_on_device(a, sums);
 }
 
 double dot(const Vector<const double>& x, const Vector<const double>& y) {

@@ -1,5 +1,6 @@
 minigift_add_test(linalg_gemm_test SOURCES linalg_gemm_test.cpp LINK minigift_kernels)
 minigift_add_test(linalg_factorize_test SOURCES linalg_factorize_test.cpp LINK minigift_kernels)
+minigift_add_test(linalg_device_checks_test SOURCES linalg_device_checks_test.cpp LINK minigift_kernels)
 minigift_add_test(geometry_sketch_test SOURCES geometry_sketch_test.cpp LINK minigift_kernels)
 minigift_add_test(geometry_whitening_test SOURCES geometry_whitening_test.cpp LINK minigift_kernels)
 minigift_add_test(geometry_dense_test SOURCES geometry_dense_test.cpp LINK minigift_kernels)

@@ -1,51 +1,29 @@
-#include "kernels/linalg/factorize.hpp"
+// Factorizations by LAPACK, in host memory. Compiled unless Kokkos has its CUDA backend.
 
 #include "kernels/error.hpp"
+#include "kernels/linalg/factorize.hpp"
 #include "kernels/linalg/host_mirror.hpp"
 #include "kernels/linalg/host_products.hpp"
 #include "kernels/linalg/lapack.hpp"
+#include "kernels/linalg/operation.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace minigift {
 namespace {
 
+using linalg::check_small;
+using linalg::Operation;
 using linalg::ProductShape;
+using linalg::tolerance;
 
-/// Names the operation and the size at the head of every message.
-struct Operation {
-  const char* name;
-  std::int64_t rows, columns;
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw RuntimeError(fmt::format("{} of a {} x {} matrix: {}", name, rows, columns, what));
-  }
-  /// The message is only put together when it is needed.
-  template <class... Args>
-  void check(bool condition, fmt::format_string<Args...> format, Args&&... args) const {
-    if (!condition) fail(fmt::format(format, std::forward<Args>(args)...));
-  }
-  lapack_int size(std::int64_t value, std::int64_t limit = std::numeric_limits<lapack_int>::max()) const {
-    check(value <= limit, "LAPACK's index type ends at an extent of {}", limit);
-    return static_cast<lapack_int>(value);
-  }
-};
-
-template <class S>
-S unit_roundoff() {
-  return std::numeric_limits<S>::epsilon() / 2;
-}
-
-/// What the rounding of an orthogonal factorization leaves, relative to the norm of the input: a modest
-/// multiple of u times the root of the length of its inner products.
-template <class S>
-S tolerance(std::int64_t length) {
-  return S(100) * std::sqrt(static_cast<S>(std::max<std::int64_t>(length, 1))) * unit_roundoff<S>();
+lapack_int lapack_size(const Operation& operation, std::int64_t value,
+                       std::int64_t limit = std::numeric_limits<lapack_int>::max()) {
+  operation.check(value <= limit, "LAPACK's index type ends at an extent of {}", limit);
+  return static_cast<lapack_int>(value);
 }
 
 template <class View>
@@ -80,12 +58,6 @@ S largest_magnitude(const std::vector<S>& values) {
   return largest;
 }
 
-/// `difference` must be at most `bound`; not-a-number fails.
-template <class S>
-void check_small(const Operation& operation, const char* what, S difference, S bound) {
-  operation.check(difference <= bound, "{} is {:.3g}, more than {:.3g}", what, difference, bound);
-}
-
 template <class S>
 std::vector<S> product(const ProductShape& shape, const S* a, const S* b) {
   std::vector<S> c(static_cast<std::size_t>(shape.m * shape.n));
@@ -114,7 +86,7 @@ void symmetric_eigen(const Matrix<S>& a, const Vector<S>& values) {
                   "square input and as many eigenvalues are needed, there are {}", size(values));
   if (n == 0) return;
   // dsyevd asks for a workspace of 1 + 6 n + 2 n^2 elements, counted in 32 bits.
-  const lapack_int order = operation.size(n, 32765);
+  const lapack_int order = lapack_size(operation, n, 32765);
   const HostMatrix<S> vectors = linalg::host_output(a);
   const HostVector<S> lambda = linalg::host_output(values);
   check_finite(operation, vectors);
@@ -140,7 +112,7 @@ void cholesky_lower(const Matrix<S>& a) {
   const Operation operation{"Cholesky factorization", n, extent(a, 1)};
   operation.check(extent(a, 1) == n, "the input must be square");
   if (n == 0) return;
-  const lapack_int order = operation.size(n);
+  const lapack_int order = lapack_size(operation, n);
   const HostMatrix<S> lower = linalg::host_output(a);
   check_finite(operation, lower);
   std::vector<S> residual = copy_of(lower);
@@ -168,7 +140,7 @@ void solve_lower_transposed_right(const Matrix<const S>& l, const Matrix<S>& b) 
   operation.check(extent(l, 0) == n && extent(l, 1) == n, "the triangle is {} x {}", extent(l, 0),
                   extent(l, 1));
   if (m == 0 || n == 0) return;
-  const lapack_int rows = operation.size(m), columns = operation.size(n);
+  const lapack_int rows = lapack_size(operation, m), columns = lapack_size(operation, n);
   const HostMatrix<const S> lower = linalg::host_input(l);
   const HostMatrix<S> solution = linalg::host_output(b);
   check_finite(operation, solution);
@@ -216,7 +188,7 @@ void thin_qr(const Matrix<S>& a, const Matrix<S>& r) {
   operation.check(extent(r, 0) == n && extent(r, 1) == n, "R must be {0} x {0}, it is {1} x {2}", n,
                   extent(r, 0), extent(r, 1));
   if (n == 0) return;
-  const lapack_int rows = operation.size(m), columns = operation.size(n);
+  const lapack_int rows = lapack_size(operation, m), columns = lapack_size(operation, n);
   const HostMatrix<S> q = linalg::host_output(a);
   const HostMatrix<S> triangle = linalg::host_output(r);
   check_finite(operation, q);

@@ -1,4 +1,5 @@
-// Names and threads of the libraries below gemm.hpp and factorize.hpp.
+// Names and threads of the host libraries below gemm.hpp and factorize.hpp. Compiled unless Kokkos has its
+// CUDA backend.
 //
 // Thread controls are looked up at run time: OpenBLAS has its own, oneDNN follows OpenMP's, another BLAS may
 // have neither, and then there is nothing to set.
