@@ -43,7 +43,7 @@ if(MINIGIFT_ENABLE_CUDA_LIBRARIES STREQUAL "AUTO" OR MINIGIFT_ENABLE_CUDA_LIBRAR
     check_language(CUDA)
     if(CMAKE_CUDA_COMPILER)
       enable_language(CUDA)
-      set(CMAKE_CUDA_STANDARD 20)
+      set(CMAKE_CUDA_STANDARD 17)  # CMake knows how to ask nvcc for 20 from 3.25.2 on only
       set(CMAKE_CUDA_STANDARD_REQUIRED ON)
       set(CMAKE_CUDA_EXTENSIONS OFF)
       set(MINIGIFT_HAVE_CUDA ON)

@@ -21,7 +21,7 @@ enum class Transpose { no, yes };
 /// numbers exactly and sums them in FP32, in hardware where the CPU or GPU can; linalg_backend() says so.
 ///
 /// Rounding: |error| <= k * u * |a||b| for each element, u the unit roundoff of Out (with TF32 factors,
-/// below, another 2^-10 |a||b|). The result depends on the shape, on the number of threads the library was
+/// below, another 2^-9 |a||b|). The result depends on the shape, on the number of threads the library was
 /// built to use, and on a GPU on how far the address of each matrix is aligned (up to 16 bytes), not on the
 /// values: repeated calls give equal bits.
 ///

@@ -4,13 +4,10 @@ foreach(part fp8 narrow philox stochastic scale quantize native_add hash)
 endforeach()
 
 # Host code in CUDA's own headers is the definition our codecs follow: compare with it where it is installed.
-find_package(CUDAToolkit QUIET)
-find_path(MINIGIFT_CUDA_FP8_INCLUDE cuda_fp8.h
-  HINTS ${CUDAToolkit_INCLUDE_DIRS} /usr/local/cuda/include PATH_SUFFIXES include)
-if(MINIGIFT_CUDA_FP8_INCLUDE)
+if(CUDAToolkit_FOUND)
   minigift_add_test(format_cuda_header_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/format_cuda_header_test.cpp
     LINK minigift_kernels LABELS format)
-  target_include_directories(format_cuda_header_test SYSTEM PRIVATE ${MINIGIFT_CUDA_FP8_INCLUDE})
+  target_include_directories(format_cuda_header_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 else()
   message(STATUS "cuda_fp8.h not found: format_cuda_header_test is left out")
 endif()

@@ -23,12 +23,31 @@ void expect_cuda_codes(float value) {
       << value << " " << std::hex << bits_of(value);
 }
 
+/// 2^20 of all signs, exponents and mantissas, not-a-number among them.
 TEST(CudaHeader, RandomFloats) {
   const PhiloxKey key = philox_key(91, 0, 0, 0);
+  for (std::int64_t i = 0; i < (std::int64_t{1} << 20); ++i)
+    expect_cuda_codes(float_of(philox_bits(key, i)));
+}
+
+/// 2^20 more between 2^-27 and 2^20, where the narrow formats have their values.
+TEST(CudaHeader, RandomFloatsInTheRangeOfFp8) {
+  const PhiloxKey key = philox_key(92, 0, 0, 0);
   for (std::int64_t i = 0; i < (std::int64_t{1} << 20); ++i) {
-    std::uint32_t bits = philox_bits(key, i);
-    if (i % 2 == 0) bits = (bits & 0x807FFFFFu) | ((100u + (bits >> 8) % 48u) << 23);
-    expect_cuda_codes(float_of(bits));
+    const std::uint32_t bits = philox_bits(key, i);
+    expect_cuda_codes(float_of((bits & 0x807FFFFFu) | ((100u + (bits >> 8) % 48u) << 23)));
+  }
+}
+
+/// Every bfloat16, the midpoint to the next one, and the midpoint's neighbours.
+TEST(CudaHeader, AllBfloat16) {
+  for (std::uint32_t code = 0; code < 0x10000u; ++code) {
+    __nv_bfloat16_raw raw;
+    raw.x = static_cast<unsigned short>(code);
+    ASSERT_EQ(bits_of(to_float(bfloat16{static_cast<std::uint16_t>(code)})), code << 16);
+    ASSERT_EQ(bits_of(__bfloat162float(__nv_bfloat16(raw))), code << 16);
+    for (const std::uint32_t below : {0u, 0x7FFFu, 0x8000u, 0x8001u})
+      expect_cuda_codes(float_of((code << 16) | below));
   }
 }
 
