@@ -8,8 +8,9 @@
 
 namespace minigift {
 
+/// By value: a reference would need the address of constants, which exist on the host alone under nvcc.
 template <class To, class From>
-KOKKOS_FORCEINLINE_FUNCTION To bit_cast(const From& from) {
+KOKKOS_FORCEINLINE_FUNCTION To bit_cast(const From from) {
   static_assert(sizeof(To) == sizeof(From));
   static_assert(std::is_trivially_copyable_v<To> && std::is_trivially_copyable_v<From>);
   To to;
