@@ -51,9 +51,12 @@ std::string linalg_backend() {
   const std::string implementation = linalg::onednn_bfloat16_implementation();
   const bool native =
       implementation.find("bf16") != std::string::npos || implementation.find("amx") != std::string::npos;
-  text = fmt::format("oneDNN {}.{}.{} (FP32; BF16 {}: {}) + {} (FP64, LAPACK)", version->major,
-                     version->minor, version->patch, native ? "in hardware" : "emulated, no hardware support",
-                     implementation, blas_name());
+  const std::string bfloat16_products =
+      linalg::onednn_multiplies_bfloat16()
+          ? fmt::format("{}: {}", native ? "in hardware" : "emulated, no hardware support", implementation)
+          : "widened to FP32, no hardware support";
+  text = fmt::format("oneDNN {}.{}.{} (FP32; BF16 {}) + {} (FP64, LAPACK)", version->major, version->minor,
+                     version->patch, bfloat16_products, blas_name());
 #else
   text = fmt::format("{} (FP32, FP64, LAPACK; BF16 widened to FP32, no hardware support used)", blas_name());
 #endif

@@ -1,10 +1,12 @@
 #pragma once
-// Factorizations of small dense matrices through LAPACK. Instantiated for float and double.
+// Factorizations of small dense matrices through LAPACK, on a CUDA device through cuSOLVER. Instantiated for
+// float and double.
 //
 // Each function checks that its input is finite before it starts and that the factors reproduce the input
 // afterwards, because a library that returns "success" with wrong factors has been seen more than once
-// (cupy#7611, jax#1628). A failure is a RuntimeError that names the operation and the size. The views may
-// live in device memory: the work is done in host copies.
+// (cupy#7611, jax#1628). A failure is a RuntimeError that names the operation and the size. In the
+// memory of a CUDA device the work and the checks are done there, on the current stream, and the host waits
+// for the scalars of the checks; for other devices it is done in host copies.
 
 #include "kernels/view.hpp"
 
@@ -12,8 +14,8 @@ namespace minigift {
 
 /// a (n, n), symmetric, becomes the matrix of eigenvectors, one per column; values (n) ascend: a = V
 /// diag(values) V^T. Both triangles of `a` must be filled; the lower one is read by the solver. Checked:
-/// max|A V - V diag| <= 100 sqrt(n) u ||A||_F and max|V^T V - I| <= 100 sqrt(n) u, u the roundoff of S. n is
-/// at most 32765, where the 32-bit workspace sizes of LAPACK end.
+/// max|A V - V diag| <= 100 sqrt(n) u ||A||_F and max|V^T V - I| <= 100 sqrt(n) u, u the roundoff of S. On a
+/// host n is at most 32765, where the 32-bit workspace sizes of LAPACK end.
 template <class S>
 void symmetric_eigen(const Matrix<S>& a, const Vector<S>& values);
 

@@ -16,34 +16,32 @@ void host_product(const ProductShape& shape, double alpha, const double* a, cons
   blas_product(shape, alpha, a, b, beta, c);
 }
 
-#ifdef MINIGIFT_HAVE_ONEDNN
-
-template <class In>
-void host_product(const ProductShape& shape, float alpha, const In* a, const In* b, float beta, float* c) {
-  onednn_product(shape, alpha, a, b, beta, c);
-}
-
-#else
-
 void host_product(const ProductShape& shape, float alpha, const float* a, const float* b, float beta,
                   float* c) {
+#ifdef MINIGIFT_HAVE_ONEDNN
+  onednn_product(shape, alpha, a, b, beta, c);
+#else
   blas_product(shape, alpha, a, b, beta, c);
+#endif
 }
 
-/// Without oneDNN the inputs are widened, which is exact, and multiplied in FP32. linalg_backend() says so.
+std::vector<float> widened(const bfloat16* narrow, std::int64_t count) {
+  std::vector<float> wide(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i)
+    wide[static_cast<std::size_t>(i)] = to_float(narrow[i]);
+  return wide;
+}
+
+/// Where no library multiplies bfloat16 on this CPU (oneDNN needs AVX-512) the inputs are widened, which is
+/// exact, and multiplied in FP32. linalg_backend() says so.
 void host_product(const ProductShape& shape, float alpha, const bfloat16* a, const bfloat16* b, float beta,
                   float* c) {
-  const auto widen = [](const bfloat16* narrow, std::int64_t count) {
-    std::vector<float> wide(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i)
-      wide[static_cast<std::size_t>(i)] = to_float(narrow[i]);
-    return wide;
-  };
-  const std::vector<float> wide_a = widen(a, shape.m * shape.k), wide_b = widen(b, shape.k * shape.n);
-  blas_product(shape, alpha, wide_a.data(), wide_b.data(), beta, c);
-}
-
+#ifdef MINIGIFT_HAVE_ONEDNN
+  if (onednn_multiplies_bfloat16()) return onednn_product(shape, alpha, a, b, beta, c);
 #endif
+  const std::vector<float> wide_a = widened(a, shape.m * shape.k), wide_b = widened(b, shape.k * shape.n);
+  host_product(shape, alpha, wide_a.data(), wide_b.data(), beta, c);
+}
 
 }  // namespace
 

@@ -18,9 +18,11 @@ void onednn_product(const ProductShape& shape, float alpha, const float* a, cons
                     float* c);
 void onednn_product(const ProductShape& shape, float alpha, const bfloat16* a, const bfloat16* b, float beta,
                     float* c);
-/// Whether this CPU multiplies bfloat16 in hardware, by oneDNN's own account, and the name of the code it
-/// uses.
+/// Name of the code that oneDNN has for bfloat16 products on this CPU; "none" where it has none, as oneDNN 2
+/// below AVX-512.
 const char* onednn_bfloat16_implementation();
+/// Whether there is any worth calling.
+bool onednn_multiplies_bfloat16();
 #endif
 
 }  // namespace minigift::linalg

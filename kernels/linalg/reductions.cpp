@@ -142,6 +142,23 @@ double sum_of_squares(const Vector<const T>& x) {
 }
 
 template <class T>
+void sum_of_squares_into(const Vector<const T>& x, const Vector<double>& sum) {
+  const std::int64_t count = size(x);
+  require(size(sum) == 1, "sum of squares: room for {} sums", size(sum));
+  if (count == 0) return fill(sum, 0.0);
+  // Kokkos waits for results on the host only; this one stays where it is.
+  const Kokkos::View<double, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> result(sum.data());
+  Kokkos::parallel_reduce(
+      "minigift::sum_of_squares", range(piece_count(count, row_piece)),
+      KOKKOS_LAMBDA(const std::int64_t piece, double& partial) {
+        const std::int64_t first = piece * row_piece;
+        const std::int64_t length = count - first < row_piece ? count - first : row_piece;
+        partial += contiguous_sum(&x(first), length);
+      },
+      result);
+}
+
+template <class T>
 void column_sums_of_squares(const Matrix<const T>& a, const Vector<double>& sums) {
   require(size(sums) == extent(a, 1), "column sums: {} columns but room for {} sums", extent(a, 1),
           size(sums));
@@ -172,6 +189,7 @@ double dot(const Vector<const double>& x, const Vector<const double>& y) {
 
 #define MINIGIFT_INSTANTIATE(T)                                                           \
   template double sum_of_squares<T>(const Vector<const T>&);                              \
+  template void sum_of_squares_into<T>(const Vector<const T>&, const Vector<double>&);    \
   template void column_sums_of_squares<T>(const Matrix<const T>&, const Vector<double>&); \
   template void row_sums_of_squares<T>(const Matrix<const T>&, const Vector<double>&);
 MINIGIFT_INSTANTIATE(float)

@@ -11,6 +11,10 @@ namespace minigift {
 template <class T>
 double sum_of_squares(const Vector<const T>& x);
 
+/// sum(0) = sum_i x_i^2, left where kernels find it: the host does not wait.
+template <class T>
+void sum_of_squares_into(const Vector<const T>& x, const Vector<double>& sum);
+
 /// sums(j) = sum_i a(i, j)^2, a (m, n), sums (n).
 template <class T>
 void column_sums_of_squares(const Matrix<const T>& a, const Vector<double>& sums);

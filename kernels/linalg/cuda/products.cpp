@@ -20,9 +20,9 @@ using Handle = Owned<cublasLtHandle_t, cublasLtDestroy>;
 /// Names what was wanted at the head of every message.
 void check(cublasStatus_t status, const char* call, const PlanKey& key) {
   require(status == CUBLAS_STATUS_SUCCESS,
-          "{} product ({} x {}){} ({} x {}){} on the GPU: {} failed: {} ({})", name(key.kind), key.shape.m,
-          key.shape.k, key.shape.transpose_a ? " of a transpose" : "", key.shape.k, key.shape.n,
-          key.shape.transpose_b ? " of a transpose" : "", call, cublasLtGetStatusString(status),
+          "{} product op(a) ({}, {}) times op(b) ({}, {}){}{} on the GPU: {} failed: {} ({})", name(key.kind),
+          key.shape.m, key.shape.k, key.shape.k, key.shape.n, key.shape.transpose_a ? ", a transposed" : "",
+          key.shape.transpose_b ? ", b transposed" : "", call, cublasLtGetStatusString(status),
           cublasLtGetStatusName(status));
 }
 
