@@ -5,15 +5,13 @@
 #include "miniapp/commands/train.hpp"
 #include "miniapp/report/environment.hpp"
 #include "miniapp/transport/kokkos_run.hpp"
-#include "miniapp/transport/launcher.hpp"
-#include "miniapp/transport/mpi_environment.hpp"
+#include "miniapp/transport/mpi_main.hpp"
 
 #include <CLI/CLI.hpp>
 #include <Kokkos_Core.hpp>
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,26 +79,6 @@ int run(int argc, char** argv, int rank) {
 }  // namespace minigift
 
 int main(int argc, char** argv) {
-  using namespace minigift;
-  int rank = 0;
-  const auto report = [&rank](const std::exception& error) {
-    if (rank == 0) fmt::print(stderr, "minigift: {}\n", error.what());
-  };
-  try {
-    MpiEnvironment mpi(argc, argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    int world = 1;
-    MPI_Comm_size(MPI_COMM_WORLD, &world);
-    try {
-      check_world_size(world);
-      return run(argc, argv, rank);
-    } catch (const UsageError& error) {
-      // Agreed upon by all ranks, or the same on all of them: nobody waits for this one.
-      report(error);
-      return 2;
-    }
-  } catch (const std::exception& error) {
-    if (rank == 0) report(error);
-    return 1;
-  }
+  return minigift::mpi_main("minigift", argc, argv,
+                            [&](int rank) { return minigift::run(argc, argv, rank); });
 }

@@ -142,7 +142,7 @@ Request Communicator::native_all_reduce(Format format, const Vector<std::uint8_t
   const Signature signature{"native_all_reduce", name(format), bytes};
   if (state.device() != nullptr) {
     const auto refusal = state.device()->refuses(format);
-    require_usage(!refusal, "native_all_reduce: {}; use staging \"host\" or an all-to-all reduction",
+    require_usage(!refusal, "native_all_reduce: {}; use transport \"host\" or an all-to-all reduction",
                   refusal.value_or(""));
     return start(state, {signature, bytes, traffic, all_reduce_wire_bytes(size(), bytes), 1, codes,
                          [codes, format, count = bytes / bytes_per_code(format)](DeviceChannel& device) {

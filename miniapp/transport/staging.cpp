@@ -42,23 +42,23 @@ Staging staging_from_name(const std::string& text) {
   for (const Staging staging : all_stagings) {
     if (text == name(staging)) return staging;
   }
-  throw UsageError(fmt::format("unknown staging \"{}\": use automatic, host, direct or nccl", text));
+  throw UsageError(fmt::format("unknown transport \"{}\": use automatic, host, direct or nccl", text));
 }
 
 StagingChoice choose_staging(Staging wanted, const StagingFacts& facts) {
   if (facts.memory_is_on_host) {
     require_usage(wanted == Staging::automatic || wanted == Staging::host,
-                  "staging \"{}\" needs a program built for a GPU; this one computes in host memory",
+                  "transport \"{}\" needs a program built for a GPU; this one computes in host memory",
                   name(wanted));
     return {Staging::host, ""};
   }
   if (wanted == Staging::automatic) return choose_automatically(facts);
   if (wanted == Staging::nccl) {
     require_usage(!facts.nccl.empty(),
-                  "staging \"nccl\": this program was built without NCCL (MINIGIFT_ENABLE_NCCL)");
+                  "transport \"nccl\": this program was built without NCCL (MINIGIFT_ENABLE_NCCL)");
     require_usage(
         !facts.shared_gpus,
-        "staging \"nccl\": ranks share a GPU, which NCCL refuses; use staging \"host\", or one rank "
+        "transport \"nccl\": ranks share a GPU, which NCCL refuses; use transport \"host\", or one rank "
         "per GPU");
   }
   const bool against_its_word = wanted == Staging::direct && !facts.mpi_takes_device_memory.value_or(false);

@@ -12,7 +12,7 @@
 #include "miniapp/deck/value_text.hpp"
 #include "miniapp/train/trainer.hpp"
 #include "miniapp/transport/kokkos_run.hpp"
-#include "miniapp/transport/mpi_environment.hpp"
+#include "miniapp/transport/mpi_main.hpp"
 #include "tests/gpu/step_record.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -79,17 +79,5 @@ int run(int argc, char** argv) {
 }  // namespace minigift
 
 int main(int argc, char** argv) {
-  using namespace minigift;
-  try {
-    const MpiEnvironment mpi(argc, argv);
-    try {
-      return run(argc, argv);
-    } catch (const UsageError& error) {
-      fmt::print(stderr, "step_comparison: {}\n", error.what());
-      return 2;
-    }
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "step_comparison: {}\n", error.what());
-    return 1;
-  }
+  return minigift::mpi_main("step_comparison", argc, argv, [&](int) { return minigift::run(argc, argv); });
 }
