@@ -73,8 +73,10 @@ if(NOT MINIGIFT_HAVE_CUDA)
   endif()
 endif()
 if(MINIGIFT_HAVE_CUDA)
-  set(cuda_compile
-    "nvcc ${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR} found, CUDA side compiled and linked")
+  set(cuda_compile "nvcc ${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR} found, CUDA side compiled")
+  if(MINIGIFT_BUILD_TESTS)
+    string(APPEND cuda_compile " and linked")  # by the programs of tests/cuda
+  endif()
 else()
   set(cuda_compile "skipped, ${cuda_missing}")
 endif()
