@@ -13,32 +13,80 @@ namespace {
 
 /// Magnitudes are compared as integers: the bit patterns of non-negative floats are ordered as their values,
 /// and NaN lies above infinity. A maximum does not depend on the order of evaluation.
+KOKKOS_FORCEINLINE_FUNCTION std::uint32_t magnitude(float value) {
+  return bit_cast<std::uint32_t>(value) & 0x7FFFFFFFu;
+}
+
+/// With `adding` the sum of x and the residual takes the place of x first.
+template <bool adding>
 struct GroupAmax {
-  Vector<const float> x;
+  const float* x;
+  const float* residual;
+  float* sum;  // x, where it may be written
   Vector<const Tile> tiles;
   Vector<float> amax;
 
   KOKKOS_FUNCTION void operator()(const TeamMember& member) const {
     const Tile tile = tiles(member.league_rank());
-    const float* in = x.data() + tile.source;
+    std::uint32_t largest = 0;
+    if constexpr (scalar_lanes) {
+      largest = by_packs(member, tile);
+    } else {
+      largest = by_spans(member, tile);
+    }
+    Kokkos::single(Kokkos::PerTeam(member), [&]() {
+      const std::uint32_t infinity = 0x7F800000u;
+      const std::uint32_t bits = largest > infinity ? infinity : largest;
+      if (bits == 0) return;
+      if constexpr (scalar_lanes) {
+        // An integer maximum is one instruction of a GPU's memory, a floating-point one a loop.
+        Kokkos::atomic_fetch_max(reinterpret_cast<std::uint32_t*>(&amax(tile.group)), bits);
+      } else {
+        Kokkos::atomic_fetch_max(&amax(tile.group), bit_cast<float>(bits));
+      }
+    });
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t by_spans(const TeamMember& member, const Tile& tile) const {
     std::uint32_t largest = 0;
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(member, (tile.count + span_elements - 1) / span_elements),
         [&](int span, std::uint32_t& partial) {
           const int first = span * span_elements;
           const int left = tile.count - first;
-          const float* part = in + first;
-          const std::uint32_t value =
-              max_lanes(member, left < span_elements ? left : span_elements,
-                        [=](int i) { return bit_cast<std::uint32_t>(part[i]) & 0x7FFFFFFFu; });
+          const int count = left < span_elements ? left : span_elements;
+          const float* part = x + tile.source + first;
+          if constexpr (adding) {
+            const float* more = residual + tile.source + first;
+            float* to = sum + tile.source + first;
+            for_lanes(count, [=](int i) { to[i] += more[i]; });
+          }
+          const std::uint32_t value = max_lanes(count, [=](int i) { return magnitude(part[i]); });
           partial = value > partial ? value : partial;
         },
         Kokkos::Max<std::uint32_t>(largest));
-    Kokkos::single(Kokkos::PerTeam(member), [&]() {
-      const std::uint32_t infinity = 0x7F800000u;
-      const std::uint32_t bits = largest > infinity ? infinity : largest;
-      if (bits != 0) Kokkos::atomic_fetch_max(&amax(tile.group), bit_cast<float>(bits));
-    });
+    return largest;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t by_packs(const TeamMember& member, const Tile& tile) const {
+    const std::int64_t source = tile.source;
+    bool aligned = is_aligned<4>(x + source);
+    if constexpr (adding) aligned = aligned && is_aligned<4>(residual + source);
+    return reduce_packs<4, Kokkos::Max, std::uint32_t>(
+        member, tile.count, aligned, [&](int first, auto width) {
+          constexpr int n = decltype(width)::value;
+          Pack<float, n> values = load_pack<n>(x + source + first);
+          if constexpr (adding) {
+            const Pack<float, n> more = load_pack<n>(residual + source + first);
+            for (int i = 0; i < n; ++i)
+              values.value[i] += more.value[i];
+            store_pack(values, sum + source + first);
+          }
+          std::uint32_t largest = 0;
+          for (int i = 0; i < n; ++i)
+            largest = math::max(magnitude(values.value[i]), largest);
+          return largest;
+        });
   }
 };
 
@@ -46,7 +94,16 @@ struct GroupAmax {
 
 void group_amax(const Vector<const float>& x, const Tiles& tiles, const Vector<float>& amax) {
   fill(amax, 0.0f);
-  Kokkos::parallel_for("minigift::group_amax", tile_policy(tiles.count()), GroupAmax{x, tiles.view, amax});
+  Kokkos::parallel_for("minigift::group_amax", tile_policy(tiles.count()),
+                       GroupAmax<false>{x.data(), nullptr, nullptr, tiles.view, amax});
+}
+
+void add_residual_group_amax(const Vector<float>& x, const Vector<const float>& residual, const Tiles& tiles,
+                             const Vector<float>& amax) {
+  require(size(residual) == size(x), "a residual of {} elements for a buffer of {}", size(residual), size(x));
+  fill(amax, 0.0f);
+  Kokkos::parallel_for("minigift::add_residual_group_amax", tile_policy(tiles.count()),
+                       GroupAmax<true>{x.data(), residual.data(), x.data(), tiles.view, amax});
 }
 
 void scales_from_amax(Format format, float headroom, const Vector<const float>& amax,

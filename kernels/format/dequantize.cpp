@@ -19,19 +19,39 @@ struct Dequantize {
     const auto* in = codes.data() + tile.wire;
     float* out = x.data() + tile.source;
     const float multiplier = Codec::scaled ? scale(tile.group) * factor : factor;
-    for_spans(member, tile.count, [&](int first, int count) {
-      const auto* from = in + first;
-      float* to = out + first;
-      const float by = multiplier;
-      for_lanes(member, count, [=](int i) {
-        const float value = Codec::decode(from[i]);
-        if constexpr (accumulating) {
-          to[i] = math::fma(by, value, to[i]);
-        } else {
-          to[i] = value * by;
+    if constexpr (scalar_lanes) {
+      // Four codes and four floats at a time.
+      const bool aligned = is_aligned<4>(in) && is_aligned<4>(out);
+      for_packs<4>(member, tile.count, aligned, [&](int first, auto width) {
+        constexpr int n = decltype(width)::value;
+        const auto from = load_pack<n>(in + first);
+        Pack<float, n> to;
+        if constexpr (accumulating) to = load_pack<n>(out + first);
+        for (int i = 0; i < n; ++i) {
+          const float value = Codec::decode(from.value[i]);
+          if constexpr (accumulating) {
+            to.value[i] = math::fma(multiplier, value, to.value[i]);
+          } else {
+            to.value[i] = value * multiplier;
+          }
         }
+        store_pack(to, out + first);
       });
-    });
+    } else {
+      for_spans(member, tile.count, [&](int first, int count) {
+        const auto* from = in + first;
+        float* to = out + first;
+        const float by = multiplier;
+        for_lanes(count, [=](int i) {
+          const float value = Codec::decode(from[i]);
+          if constexpr (accumulating) {
+            to[i] = math::fma(by, value, to[i]);
+          } else {
+            to[i] = value * by;
+          }
+        });
+      });
+    }
   }
 };
 

@@ -31,16 +31,20 @@ KOKKOS_FORCEINLINE_FUNCTION std::uint64_t sum_flat_tile(const TeamMember& member
   const std::int64_t left = elements - begin;
   const auto count = static_cast<int>(left < max_tile_elements ? left : max_tile_elements);
   std::uint64_t total = 0;
-  Kokkos::parallel_reduce(
-      Kokkos::TeamThreadRange(member, (count + span_elements - 1) / span_elements),
-      [&](int span, std::uint64_t& partial) {
-        const std::int64_t first = begin + span * span_elements;
-        const std::int64_t rest = begin + count - first;
-        partial +=
-            sum_lanes<std::uint64_t>(member, static_cast<int>(rest < span_elements ? rest : span_elements),
-                                     [=](int i) { return value(first + i); });
-      },
-      total);
+  if constexpr (scalar_lanes) {
+    total = reduce_packs<1, Kokkos::Sum, std::uint64_t>(member, count, true,
+                                                        [&](int i, auto) { return value(begin + i); });
+  } else {
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(member, (count + span_elements - 1) / span_elements),
+        [&](int span, std::uint64_t& partial) {
+          const std::int64_t first = begin + span * span_elements;
+          const std::int64_t rest = begin + count - first;
+          partial += sum_lanes<std::uint64_t>(static_cast<int>(rest < span_elements ? rest : span_elements),
+                                              [=](int i) { return value(first + i); });
+        },
+        total);
+  }
   return total;
 }
 

@@ -36,6 +36,12 @@ namespace minigift {
 /// elements. amax (groups) is overwritten. Reads 4 bytes per element.
 void group_amax(const Vector<const float>& x, const Tiles& tiles, const Vector<float>& amax);
 
+/// x += residual and group_amax of the sum in one pass, for the elements of the tiles; the others of x keep
+/// their value. Equal bits to the two steps one after the other. Reads 8 bytes and writes 4 per element, 4
+/// less than in two passes.
+void add_residual_group_amax(const Vector<float>& x, const Vector<const float>& residual, const Tiles& tiles,
+                             const Vector<float>& amax);
+
 /// The scales of the rules above; amax == 0 gives 1, +infinity or NaN gives +infinity. Scales are kept within
 /// [2^-126, 2^126], so that scale and 1/scale are normal floats: below amax * headroom = max_finite * 2^-126
 /// small values flush to zero (and are counted), above max_finite * 2^126 (reached only with a headroom) they

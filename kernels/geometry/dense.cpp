@@ -2,6 +2,7 @@
 
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "kernels/geometry/entries.hpp"
 #include "kernels/linalg/factorize.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/reductions.hpp"
@@ -91,16 +92,13 @@ void store_symmetric(const Matrix<double>& vectors, const std::vector<double>& g
   for (std::size_t i = 0; i < gains.size(); ++i)
     host(i) = gains[i];
   copy(gain, host);
-  Kokkos::parallel_for(
-      "minigift::scale_columns", range(n), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < n; ++j)
-          scaled(i, j) = vectors(i, j) * gain(j);
-      });
+  geometry::for_each_entry(
+      "minigift::scale_columns", n, n,
+      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { scaled(i, j) = vectors(i, j) * gain(j); });
   gemm<double, double>(Transpose::no, Transpose::yes, 1.0, scaled, vectors, 0.0, result);
-  Kokkos::parallel_for(
-      "minigift::store_symmetric", range(n), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < n; ++j)
-          to(i, j) = static_cast<float>(0.5 * (result(i, j) + result(j, i)));
+  geometry::for_each_entry(
+      "minigift::store_symmetric", n, n, KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) {
+        to(i, j) = static_cast<float>(0.5 * (result(i, j) + result(j, i)));
       });
 }
 
@@ -112,12 +110,10 @@ void store_cholesky(const Matrix<double>& lower, double factor, const Matrix<flo
   Kokkos::parallel_for(
       "minigift::set_identity", range(n), KOKKOS_LAMBDA(const std::int64_t i) { solution(i, i) = 1; });
   solve_lower_transposed_right<double>(lower, solution);
-  Kokkos::parallel_for(
-      "minigift::store_cholesky", range(n), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < n; ++j) {
-          transform(i, j) = static_cast<float>(factor * solution(i, j));
-          inverse(i, j) = static_cast<float>(lower(j, i) / factor);
-        }
+  geometry::for_each_entry(
+      "minigift::store_cholesky", n, n, KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) {
+        transform(i, j) = static_cast<float>(factor * solution(i, j));
+        inverse(i, j) = static_cast<float>(lower(j, i) / factor);
       });
 }
 
@@ -257,10 +253,9 @@ Matrix<double> second_moment(const Matrix<const float>& x) {
   for (std::int64_t first = 0; first < rows; first += most_rows) {
     const std::int64_t count = std::min(most_rows, rows - first);
     const Matrix<double> part = slice(flatten(wide), 0, count, d);
-    Kokkos::parallel_for(
-        "minigift::widen_rows", range(count), KOKKOS_LAMBDA(const std::int64_t i) {
-          for (std::int64_t j = 0; j < d; ++j)
-            part(i, j) = static_cast<double>(x(first + i, j));
+    geometry::for_each_entry(
+        "minigift::widen_rows", count, d, KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) {
+          part(i, j) = static_cast<double>(x(first + i, j));
         });
     gemm<double, double>(Transpose::yes, Transpose::no, 1 / static_cast<double>(rows), part, part, 1.0,
                          moment);

@@ -3,6 +3,7 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/geometry/dense.hpp"
+#include "kernels/geometry/entries.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/reductions.hpp"
 #include "kernels/linalg/workspace.hpp"
@@ -15,39 +16,31 @@ namespace {
 /// w (m, d): column j times gains(j).
 void scale_columns(const Matrix<float>& w, const Vector<const float>& gains) {
   const std::int64_t d = extent(w, 1);
-  Kokkos::parallel_for(
-      "minigift::scale_columns", range(extent(w, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < d; ++j)
-          w(i, j) *= gains(j);
-      });
+  geometry::for_each_entry(
+      "minigift::scale_columns", extent(w, 0), d,
+      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { w(i, j) *= gains(j); });
 }
 
 /// w (d, n): row i times gains(i).
 void scale_rows(const Matrix<float>& w, const Vector<const float>& gains) {
   const std::int64_t n = extent(w, 1);
-  Kokkos::parallel_for(
-      "minigift::scale_rows", range(extent(w, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < n; ++j)
-          w(i, j) *= gains(i);
-      });
+  geometry::for_each_entry(
+      "minigift::scale_rows", extent(w, 0), n,
+      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { w(i, j) *= gains(i); });
 }
 
 /// Columns first ... first + b of w to a contiguous matrix, or back.
 void gather_columns(const Matrix<const float>& w, std::int64_t first, const Matrix<float>& part) {
   const std::int64_t width = extent(part, 1);
-  Kokkos::parallel_for(
-      "minigift::gather_columns", range(extent(part, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < width; ++j)
-          part(i, j) = w(i, first + j);
-      });
+  geometry::for_each_entry(
+      "minigift::gather_columns", extent(part, 0), width,
+      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { part(i, j) = w(i, first + j); });
 }
 void scatter_columns(const Matrix<const float>& part, std::int64_t first, const Matrix<float>& w) {
   const std::int64_t width = extent(part, 1);
-  Kokkos::parallel_for(
-      "minigift::scatter_columns", range(extent(part, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < width; ++j)
-          w(i, first + j) = part(i, j);
-      });
+  geometry::for_each_entry(
+      "minigift::scatter_columns", extent(part, 0), width,
+      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { w(i, first + j) = part(i, j); });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "kernels/geometry/entries.hpp"
 #include "kernels/linalg/factorize.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/reductions.hpp"
@@ -109,11 +110,9 @@ void divide_by_roots(const Matrix<double>& columns, const Vector<double>& values
     host(j) = value > floor ? 1 / std::sqrt(value) : 0;
   }
   copy(factors, host);
-  Kokkos::parallel_for(
-      "minigift::divide_by_roots", range(extent(columns, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < n; ++j)
-          columns(i, j) *= factors(j);
-      });
+  geometry::for_each_entry(
+      "minigift::divide_by_roots", extent(columns, 0), n,
+      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { columns(i, j) *= factors(j); });
 }
 
 Matrix<double> product(Transpose transpose_a, const Matrix<double>& a, const Matrix<double>& b) {

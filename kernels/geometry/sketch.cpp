@@ -4,6 +4,7 @@
 #include "kernels/error.hpp"
 #include "kernels/format/philox.hpp"
 #include "kernels/format/quantize.hpp"
+#include "kernels/geometry/entries.hpp"
 #include "kernels/linalg/factorize.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/reductions.hpp"
@@ -49,10 +50,9 @@ Matrix<float> orthonormal_bfloat16(const Matrix<double>& a) {
   const std::int64_t k = extent(a, 1);
   thin_qr(a, Matrix<double>("minigift::sketch_r", a.extent(1), a.extent(1)));
   const Matrix<float> omega("minigift::sketch_omega", a.extent(0), a.extent(1));
-  Kokkos::parallel_for(
-      "minigift::sketch_omega", range(extent(a, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < k; ++j)
-          omega(i, j) = to_float(to_bfloat16(static_cast<float>(a(i, j))));
+  geometry::for_each_entry(
+      "minigift::sketch_omega", extent(a, 0), k, KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) {
+        omega(i, j) = to_float(to_bfloat16(static_cast<float>(a(i, j))));
       });
   return omega;
 }
@@ -75,10 +75,9 @@ Matrix<float> sketch_test_matrix(std::int64_t d, std::int64_t k, std::uint64_t s
   const Matrix<double> gaussian("minigift::sketch_gaussian", rows, columns);
   // The stream's last word tells it from every parameter's.
   const PhiloxKey key = philox_key(seed, 0, static_cast<std::uint32_t>(k), 0x534B4554u);
-  Kokkos::parallel_for(
-      "minigift::sketch_gaussian", range(d), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < k; ++j)
-          gaussian(i, j) = philox_normal(key, i * k + j);
+  geometry::for_each_entry(
+      "minigift::sketch_gaussian", d, k, KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) {
+        gaussian(i, j) = philox_normal(key, i * k + j);
       });
   return orthonormal_bfloat16(gaussian);
 }
@@ -106,12 +105,13 @@ void sketch_accumulate(const Matrix<const In>& x, const Matrix<const float>& ome
   check_shapes(extent(x, 1), omega, sketch);
   if (extent(x, 0) == 0) return;
   add_products(x, omega, sketch, workspace);
-  const double energy = sum_of_squares<In>(flatten(x));
+  const Vector<double> energy = stream_scratch<double>("minigift::sketch_energy", 1);
+  sum_of_squares_into<In>(flatten(x), energy);
   const double tokens = static_cast<double>(extent(x, 0));
   const Vector<double> trace_count = sketch.trace_count;
   Kokkos::parallel_for(
       "minigift::sketch_trace", range(1), KOKKOS_LAMBDA(const std::int64_t) {
-        trace_count(0) += energy;
+        trace_count(0) += energy(0);
         trace_count(1) += tokens;
       });
 }

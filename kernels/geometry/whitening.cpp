@@ -2,6 +2,7 @@
 
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "kernels/geometry/entries.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/workspace.hpp"
 
@@ -84,11 +85,9 @@ void apply_low_rank(const Matrix<float>& w, const Matrix<const float>& basis, co
   reserve(workspace, m * rank);
   const Matrix<float> coefficients = slice(workspace, 0, m, rank);
   gemm<float, float>(Transpose::no, Transpose::no, 1.0f, w, basis, 0.0f, coefficients);
-  Kokkos::parallel_for(
-      "minigift::low_rank_gain", range(m), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < rank; ++j)
-          coefficients(i, j) *= gain(j);
-      });
+  geometry::for_each_entry(
+      "minigift::low_rank_gain", m, rank,
+      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { coefficients(i, j) *= gain(j); });
   gemm<float, float>(Transpose::no, Transpose::yes, 1.0f, coefficients, basis, 1.0f, w);
 }
 

@@ -1,3 +1,4 @@
+#include "kernels/nn/attention_device_backward.hpp"
 #include "kernels/nn/attention_launch.hpp"
 #include "kernels/nn/attention_tiles.hpp"
 
@@ -135,13 +136,17 @@ struct BackwardHead {
 
 template <class S, int D_fixed, class... Arrays>
 void launch_backward(const AttentionShape& shape, const Arrays&... arrays) {
-  using Kernel = BackwardHead<S, D_fixed>;
-  const std::int64_t tiles = (shape.T + tile_edge - 1) / tile_edge;
-  const Launch launch =
-      make_launch(shape.B * shape.H_kv, Kernel::scratch_count(shape.D) * std::int64_t{sizeof(S)});
-  const S scale = S(1) / math::sqrt(static_cast<S>(shape.D));
-  Kokkos::parallel_for("minigift::attention_backward", launch.policy,
-                       Kernel{shape, arrays..., scale, tiles, launch.level});
+  if constexpr (scalar_lanes) {
+    launch_device_backward<S, D_fixed>(shape, arrays...);
+  } else {
+    using Kernel = BackwardHead<S, D_fixed>;
+    const std::int64_t tiles = (shape.T + tile_edge - 1) / tile_edge;
+    const Launch launch =
+        make_launch(shape.B * shape.H_kv, Kernel::scratch_count(shape.D) * std::int64_t{sizeof(S)});
+    const S scale = S(1) / math::sqrt(static_cast<S>(shape.D));
+    Kokkos::parallel_for("minigift::attention_backward", launch.policy,
+                         Kernel{shape, arrays..., scale, tiles, launch.level});
+  }
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "kernels/nn/attention_device_forward.hpp"
 #include "kernels/nn/attention_launch.hpp"
 #include "kernels/nn/attention_tiles.hpp"
 
@@ -120,13 +121,17 @@ struct ForwardTile {
 template <class S, int D_fixed>
 void launch_forward(const AttentionShape& shape, const ConstMatrix<S>& q, const ConstMatrix<S>& k,
                     const ConstMatrix<S>& v, const Matrix<S>& out, const Matrix<S>& log_sum_exp) {
-  using Kernel = ForwardTile<S, D_fixed>;
-  const std::int64_t tiles = (shape.T + tile_edge - 1) / tile_edge;
-  const Launch launch =
-      make_launch(shape.B * shape.H * tiles, Kernel::scratch_count(shape.D) * std::int64_t{sizeof(S)});
-  const S scale = S(1) / math::sqrt(static_cast<S>(shape.D));
-  Kokkos::parallel_for("minigift::attention_forward", launch.policy,
-                       Kernel{shape, q, k, v, out, log_sum_exp, scale, tiles, launch.level});
+  if constexpr (scalar_lanes) {
+    launch_device_forward<S, D_fixed>(shape, q, k, v, out, log_sum_exp);
+  } else {
+    using Kernel = ForwardTile<S, D_fixed>;
+    const std::int64_t tiles = (shape.T + tile_edge - 1) / tile_edge;
+    const Launch launch =
+        make_launch(shape.B * shape.H * tiles, Kernel::scratch_count(shape.D) * std::int64_t{sizeof(S)});
+    const S scale = S(1) / math::sqrt(static_cast<S>(shape.D));
+    Kokkos::parallel_for("minigift::attention_forward", launch.policy,
+                         Kernel{shape, q, k, v, out, log_sum_exp, scale, tiles, launch.level});
+  }
 }
 
 }  // namespace

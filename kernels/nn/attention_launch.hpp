@@ -4,10 +4,9 @@
 #include "kernels/device/stream.hpp"
 #include "kernels/error.hpp"
 #include "kernels/nn/attention.hpp"
-#include "kernels/nn/lanes.hpp"
+#include "kernels/scalar_lanes.hpp"
 
 #include <limits>
-#include <type_traits>
 
 namespace minigift::attention {
 
@@ -43,10 +42,18 @@ inline Launch make_launch(std::int64_t teams, std::int64_t scratch_bytes) {
           "attention: {} bytes of scratch per team exceed the limit of {}; the heads are too wide", needed,
           Team::scratch_size_max(level));
   const int bytes = static_cast<int>(needed);
-  constexpr int threads = std::is_same_v<MemorySpace, Kokkos::HostSpace> ? 1 : 64;
-  Team policy(current_space(), static_cast<int>(teams), threads);
+  // On a GPU one thread per block of scores: attention_device.hpp.
+  Team policy(current_space(), static_cast<int>(teams), threads_on_host ? 1 : 64);
   policy.set_scratch_size(level, Kokkos::PerTeam(bytes));
   return {policy, level};
+}
+
+/// A policy of one team of a few threads for each of `rows` rows, on a GPU with a warp of lanes to each
+/// thread.
+inline Team make_row_launch(std::int64_t rows) {
+  require(rows <= std::numeric_limits<int>::max(), "attention: {} rows exceed what one launch can hold",
+          rows);
+  return Team(current_space(), static_cast<int>(rows), threads_on_host ? 1 : 4, threads_on_host ? 1 : 32);
 }
 
 }  // namespace minigift::attention

@@ -42,10 +42,12 @@ void rotate(const char* label, const Matrix<S>& x, std::int64_t T, const RopeTab
   require(T > 0 && T <= extent(table.cosine, 0) && R % T == 0,
           "{}: {} rows are not whole sequences of length {} within a table of {} positions", label, R, T,
           extent(table.cosine, 0));
+  require(extent(x, 1) <= std::numeric_limits<int>::max(), "{}: rows of {} are too long", label,
+          extent(x, 1));
   const std::int64_t heads = extent(x, 1) / (2 * half);
   const Matrix<const S> cosine = table.cosine, sine = table.sine;
   Kokkos::parallel_for(
-      label, row_policy(R), KOKKOS_LAMBDA(const TeamMember& team) {
+      label, row_policy(R, heads * half), KOKKOS_LAMBDA(const TeamMember& team) {
         const std::int64_t r = team.league_rank();
         const std::int64_t t = r % T;
         const auto turn = [&](std::int64_t first, std::int64_t j) {
@@ -55,7 +57,10 @@ void rotate(const char* label, const Matrix<S>& x, std::int64_t T, const RopeTab
           x(r, first + half + j) = b * c + a * s;
         };
         if (scalar_lanes) {
-          row_for(team, heads * half, [&](std::int64_t pair) { turn(pair / half * 2 * half, pair % half); });
+          // 32-bit indices within a row: a division is cheap then.
+          const int width = static_cast<int>(half), pairs = static_cast<int>(heads * half);
+          Kokkos::parallel_for(Kokkos::TeamThreadRange(team, pairs),
+                               [&](int pair) { turn(pair / width * 2 * width, pair % width); });
         } else {
           for (std::int64_t h = 0; h < heads; ++h)
             row_for(team, half, [&](std::int64_t j) { turn(h * 2 * half, j); });

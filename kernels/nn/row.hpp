@@ -16,11 +16,14 @@
 
 namespace minigift {
 
-/// One team for each of `rows` rows.
-inline Team row_policy(std::int64_t rows) {
+/// One team for each of `rows` rows of `length` elements. On a GPU whole warps, about eight elements to a
+/// thread: enough teams to a multiprocessor to hide the latency of memory, enough elements to pay for the
+/// reductions.
+inline Team row_policy(std::int64_t rows, std::int64_t length) {
   require(rows <= std::numeric_limits<int>::max(), "{} rows exceed what one launch can hold", rows);
-  constexpr int threads = std::is_same_v<MemorySpace, Kokkos::HostSpace> ? 1 : 128;
-  return Team(current_space(), static_cast<int>(rows), threads);
+  const std::int64_t threads =
+      math::min(math::max((length / 8 + 31) / 32 * 32, std::int64_t{64}), std::int64_t{256});
+  return Team(current_space(), static_cast<int>(rows), threads_on_host ? 1 : static_cast<int>(threads));
 }
 
 /// body(i) for i in [0, count).
@@ -75,7 +78,7 @@ KOKKOS_FORCEINLINE_FUNCTION S row_max(const TeamMember& team, std::int64_t count
   return largest;
 }
 
-/// Pieces of a long array, one to a team.
+/// Pieces of a long array, one to a team of 256 threads on a GPU.
 template <class Body>
 struct ElementPieces {
   static constexpr std::int64_t piece = 4096;
@@ -93,7 +96,8 @@ struct ElementPieces {
 template <class Body>
 void for_each_element(const char* label, std::int64_t count, const Body& body) {
   constexpr std::int64_t piece = ElementPieces<Body>::piece;
-  Kokkos::parallel_for(label, row_policy((count + piece - 1) / piece), ElementPieces<Body>{count, body});
+  Kokkos::parallel_for(label, row_policy((count + piece - 1) / piece, piece / 2),
+                       ElementPieces<Body>{count, body});
 }
 
 /// A result in S as it is stored in Y.

@@ -1,5 +1,5 @@
 #pragma once
-// Products of the small matrices that a team keeps in its scratch memory.
+// Products of the small matrices that a team keeps in its scratch memory, on a host.
 //
 //   sum(m,n) = sum_{k in [begin,end)} a(m,k) b(k,n)
 //
@@ -14,12 +14,11 @@
 
 namespace minigift {
 
-/// Rows and registers per block: 16 sums where there are 32 registers, 8 where there are 16; 4 x 4 scalars on
-/// a GPU.
-inline constexpr int block_rows = scalar_lanes || register_count < 32 ? 4 : 8;
-inline constexpr int block_columns = scalar_lanes ? 4 : 2;
+/// Rows and registers per block: 16 sums where there are 32 registers, 8 where there are 16.
+inline constexpr int block_rows = register_count < 32 ? 4 : 8;
+inline constexpr int block_columns = 2;
 /// Edge of a square tile of scores: a multiple of block_rows and of lane_count of every scalar.
-inline constexpr int tile_edge = scalar_lanes ? 32 : 64;
+inline constexpr int tile_edge = 64;
 
 /// a(m,k) is at data[m*row_stride + k*depth_stride].
 template <class S>

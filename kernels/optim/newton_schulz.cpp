@@ -1,56 +1,146 @@
 #include "kernels/optim/newton_schulz.hpp"
 
-#include "kernels/device/stream.hpp"
+#include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/format/quantize.hpp"
 #include "kernels/linalg/gemm.hpp"
+#include "kernels/linalg/pieces.hpp"
 #include "kernels/linalg/reductions.hpp"
 #include "kernels/linalg/workspace.hpp"
+#include "kernels/math.hpp"
+#include "kernels/scalar_lanes.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 namespace minigift {
 namespace {
 
-/// to (p, q) = factor * from, or its transpose where from is (q, p).
+/// A factor that is known to the kernels only.
 template <class S>
-void copy_scaled(const Matrix<const S>& from, S factor, bool transposed, const Matrix<S>& to) {
+struct DeviceFactor {
+  Vector<const S> value;
+  KOKKOS_FORCEINLINE_FUNCTION S operator()() const { return value(0); }
+};
+struct NoFactor {
+  KOKKOS_FORCEINLINE_FUNCTION int operator()() const { return 1; }
+};
+
+/// to (p, q) = factor * from^T in squares, so that both sides are read and written by whole cache lines. On a
+/// GPU a square goes through the scratch memory of its team, with a stride that keeps its columns in
+/// different banks.
+template <class S, class Factor>
+struct TransposeScaled {
+  static constexpr std::int64_t edge = 32;
+  static constexpr int stride = edge + 1;
+  Matrix<const S> from;
+  Factor factor;
+  Matrix<S> to;
+  std::int64_t tile_columns;
+
+  KOKKOS_FUNCTION void operator()(const std::int64_t index) const {
+    const auto p = static_cast<std::int64_t>(to.extent(0)), q = static_cast<std::int64_t>(to.extent(1));
+    const std::int64_t first_row = index / tile_columns * edge, first_column = index % tile_columns * edge;
+    const std::int64_t last_row = first_row + edge < p ? first_row + edge : p;
+    const std::int64_t last_column = first_column + edge < q ? first_column + edge : q;
+    const S by = static_cast<S>(factor());
+    for (std::int64_t i = first_row; i < last_row; ++i)
+      for (std::int64_t j = first_column; j < last_column; ++j)
+        to(i, j) = by * from(j, i);
+  }
+  KOKKOS_FUNCTION void operator()(const TeamMember& team) const {
+    const auto p = static_cast<std::int64_t>(to.extent(0)), q = static_cast<std::int64_t>(to.extent(1));
+    const std::int64_t first_row = team.league_rank() / tile_columns * edge;
+    const std::int64_t first_column = team.league_rank() % tile_columns * edge;
+    S* const square = static_cast<S*>(team.team_scratch(0).get_shmem(edge * stride * sizeof(S)));
+    constexpr int side = static_cast<int>(edge);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, side * side), [&](const int n) {
+      const int i = n % side, j = n / side;
+      if (first_row + i < p && first_column + j < q)
+        square[j * stride + i] = from(first_column + j, first_row + i);
+    });
+    team.team_barrier();
+    const S by = static_cast<S>(factor());
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, side * side), [&](const int n) {
+      const int i = n / side, j = n % side;
+      if (first_row + i < p && first_column + j < q)
+        to(first_row + i, first_column + j) = by * square[j * stride + i];
+    });
+  }
+};
+
+/// to (p, q) = factor * from, or its transpose where from is (q, p).
+template <class S, class Factor>
+void copy_scaled(const Matrix<const S>& from, const Factor& factor, bool transposed, const Matrix<S>& to) {
   const std::int64_t p = extent(to, 0), q = extent(to, 1);
   if (!transposed) {
     const Vector<const S> source = flatten(from);
     const Vector<S> target = flatten(to);
     Kokkos::parallel_for(
         "minigift::copy_scaled", range(p * q),
-        KOKKOS_LAMBDA(const std::int64_t i) { target(i) = factor * source(i); });
+        KOKKOS_LAMBDA(const std::int64_t i) { target(i) = static_cast<S>(factor()) * source(i); });
     return;
   }
-  // In tiles, so that both sides are read and written by whole cache lines.
-  constexpr std::int64_t tile = 32;
-  const std::int64_t tile_rows = (p + tile - 1) / tile, tile_columns = (q + tile - 1) / tile;
+  using Transpose = TransposeScaled<S, Factor>;
+  constexpr std::int64_t edge = Transpose::edge;
+  const std::int64_t tile_columns = (q + edge - 1) / edge, tiles = (p + edge - 1) / edge * tile_columns;
+  const Transpose transpose{from, factor, to, tile_columns};
+  if constexpr (scalar_lanes) {
+    Team policy = linalg::row_teams(tiles, edge * edge);
+    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(edge * Transpose::stride * sizeof(S))));
+    Kokkos::parallel_for("minigift::transpose_scaled", policy, transpose);
+  } else {
+    Kokkos::parallel_for("minigift::transpose_scaled", range(tiles), transpose);
+  }
+}
+
+/// factor(0) = 1 / (||b||_F + epsilon), 0 for the zero matrix and epsilon 0. The host does not see it.
+template <class S>
+Vector<const S> inverse_norm(const Matrix<const S>& b, S epsilon) {
+  const Vector<double> squares = stream_scratch<double>("minigift::newton_schulz_norm", 1);
+  const Vector<S> factor = stream_scratch<S>("minigift::newton_schulz_factor", 1);
+  sum_of_squares_into<S>(flatten(b), squares);
   Kokkos::parallel_for(
-      "minigift::transpose_scaled", range(tile_rows * tile_columns), KOKKOS_LAMBDA(const std::int64_t index) {
-        const std::int64_t first_row = index / tile_columns * tile,
-                           first_column = index % tile_columns * tile;
-        const std::int64_t last_row = first_row + tile < p ? first_row + tile : p;
-        const std::int64_t last_column = first_column + tile < q ? first_column + tile : q;
-        for (std::int64_t i = first_row; i < last_row; ++i)
-          for (std::int64_t j = first_column; j < last_column; ++j)
-            to(i, j) = factor * from(j, i);
+      "minigift::newton_schulz_factor", range(1), KOKKOS_LAMBDA(const std::int64_t) {
+        const double norm = math::sqrt(squares(0)) + static_cast<double>(epsilon);
+        factor(0) = static_cast<S>(norm > 0 ? 1 / norm : 0);
       });
+  return factor;
 }
 
 /// polynomial = a I + b gram + c gram^2, from polynomial = c gram^2.
 template <class S>
+struct CompletePolynomial {
+  S a, b;
+  Matrix<const S> gram;
+  Matrix<S> polynomial;
+
+  KOKKOS_FUNCTION void operator()(const std::int64_t i) const {
+    const auto p = static_cast<std::int64_t>(gram.extent(0));
+    for (std::int64_t j = 0; j < p; ++j)
+      polynomial(i, j) += b * gram(i, j);
+    polynomial(i, i) += a;
+  }
+  KOKKOS_FUNCTION void operator()(const TeamMember& team) const {
+    const std::int64_t i = team.league_rank();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<std::int64_t>(gram.extent(0))),
+                         [&](const std::int64_t j) {
+                           S value = polynomial(i, j) + b * gram(i, j);
+                           if (i == j) value += a;
+                           polynomial(i, j) = value;
+                         });
+  }
+};
+
+template <class S>
 void complete_polynomial(S a, S b, const Matrix<const S>& gram, const Matrix<S>& polynomial) {
   const std::int64_t p = extent(gram, 0);
-  Kokkos::parallel_for(
-      "minigift::newton_schulz_polynomial", range(p), KOKKOS_LAMBDA(const std::int64_t i) {
-        for (std::int64_t j = 0; j < p; ++j)
-          polynomial(i, j) += b * gram(i, j);
-        polynomial(i, i) += a;
-      });
+  const CompletePolynomial<S> kernel{a, b, gram, polynomial};
+  if constexpr (scalar_lanes) {
+    Kokkos::parallel_for("minigift::newton_schulz_polynomial", linalg::row_teams(p, p), kernel);
+  } else {
+    Kokkos::parallel_for("minigift::newton_schulz_polynomial", range(p), kernel);
+  }
 }
 
 /// The buffers of one iteration, carved from the workspace.
@@ -131,8 +221,7 @@ void newton_schulz(const Matrix<S>& b, const std::vector<Coefficients<S>>& coeff
                      slice(workspace.elements, 2 * p * q, p, p),
                      slice(workspace.elements, 2 * p * q + p * p, p, p)};
   const bool transposed = m > n;
-  const double norm = std::sqrt(sum_of_squares<S>(flatten(b))) + static_cast<double>(epsilon);
-  copy_scaled<S>(b, static_cast<S>(norm > 0 ? 1 / norm : 0), transposed, buffers.x);
+  copy_scaled<S>(b, DeviceFactor<S>{inverse_norm<S>(b, epsilon)}, transposed, buffers.x);
   for (const Coefficients<S>& step : coefficients) {
     if constexpr (std::is_same_v<S, float>) {
       if (narrow) {
@@ -145,7 +234,7 @@ void newton_schulz(const Matrix<S>& b, const std::vector<Coefficients<S>>& coeff
     }
     std::swap(buffers.x, buffers.next);
   }
-  copy_scaled<S>(buffers.x, S(1), transposed, b);
+  copy_scaled<S>(buffers.x, NoFactor{}, transposed, b);
 }
 
 #define MINIGIFT_INSTANTIATE(S)                                                            \

@@ -253,6 +253,26 @@ INSTANTIATE_TEST_SUITE_P(Formats, QuantizeFormat,
                                          Format::int8),
                          [](const auto& test) { return name(test.param); });
 
+TEST(Quantize, ResidualAndMaximumInOnePass) {
+  const Layout layout;
+  const std::vector<float> x = awkward_values(layout.source_extent);
+  const std::vector<float> more = normal_values(layout.source_extent, 1e-3f, 71);
+  const Tiles tiles = make_tiles(layout.tiles, layout.source_extent, layout.wire_extent, layout.groups);
+  std::vector<float> expected = x;  // elements outside the tiles keep their value
+  for (const Tile& tile : layout.tiles) {
+    for (std::int64_t i = 0; i < tile.count; ++i) {
+      const auto at = static_cast<std::size_t>(tile.source + i);
+      expected[at] = x[at] + more[at];
+    }
+  }
+  const Vector<float> sum = to_device(x),
+                      amax = to_device(std::vector<float>(static_cast<std::size_t>(layout.groups), 1e30f));
+  add_residual_group_amax(sum, to_device(more), tiles, amax);
+  expect_same_bits(to_host(sum), expected);
+  expect_same_bits(to_host(amax), reference::group_amax(expected, layout.tiles, layout.groups));
+  EXPECT_THROW(add_residual_group_amax(sum, to_device(std::vector<float>(3)), tiles, amax), RuntimeError);
+}
+
 TEST(Quantize, NothingToDo) {
   const Tiles none = make_tiles({}, 0, 0, 0);
   DeviceCounters counters;
