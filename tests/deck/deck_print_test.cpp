@@ -79,7 +79,8 @@ TEST(DeckPrint, HashAndDifferenceSeeEveryKey) {
                              "cosine", "muon",         "adamw",      "moonlight",  "megatron",
                              "tail",   "edge",         "euclidean",  "input-full", "tensor",
                              "row",    "nearest-even", "stochastic", "synced",     "local",
-                             "native", "a2a",          "off",        "all",        "64"}) {
+                             "native", "a2a",          "off",        "all",        "64",
+                             "host",   "nccl"}) {
       try {
         const std::string toml = to_toml(deck);
         const Deck candidate = parse_deck(toml, "e.toml", {value.key + "=" + text}, built_in_methods());
