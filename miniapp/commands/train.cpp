@@ -154,7 +154,13 @@ int run_train(const TrainArguments& arguments) {
     llama_shape(deck.model).check();
     check_products_available(deck);
     for (const MethodDeck& method : deck.methods) {
-      check_method(resolve_method(method, deck.exchange, communicator.size()), llama_shape(deck.model));
+      const Method resolved = resolve_method(method, deck.exchange, communicator.size());
+      check_method(resolved, llama_shape(deck.model));
+      if (resolved.reduction != Reduction::native) continue;
+      const auto refusal = communicator.native_all_reduce_refuses(resolved.format);
+      require_usage(!refusal,
+                    "method {}: {}; use a method with reduction = \"a2a\", or exchange.transport = \"host\"",
+                    method.name, refusal.value_or(""));
     }
   });
   require_same(communicator, fmt::format("{:016x}", source->content_hash()), "the data",

@@ -142,10 +142,12 @@ void AllToAllReduction::decode_and_add() {
 
 void AllToAllReduction::encode_sum() {
   const ScopedRegion region("encode");
-  if (!residual_.empty()) add_residual(sum_, residual_.current(), 0, bucket_.shard_elements);
-
-  if (has_scale(method_.format)) {
+  if (!residual_.empty()) {
+    add_residual_group_amax(sum_, residual_.current(), shard_tiles_, shard_amax_);
+  } else if (has_scale(method_.format)) {
     group_amax(sum_, shard_tiles_, shard_amax_);
+  }
+  if (has_scale(method_.format)) {
     scales_from_amax(method_.format, 1.0f, shard_amax_, shard_scale_);
   }
   if (plain_tiles_.count() > 0) {

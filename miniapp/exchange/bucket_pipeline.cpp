@@ -55,8 +55,7 @@ void BucketPipeline::start(PhiloxKey key, bool synchronise_local_scale) {
   synchronise_local_scale_ = synchronise_local_scale;
   {
     const ScopedRegion region("encode");
-    if (!residual_.empty()) add_residual(x_, residual_.current(), 0, bucket_.gradient_size);
-    codec_.measure(x_, first_infinite_);
+    codec_.measure(x_, residual_.current(), first_infinite_);
   }
   if (method_.scale == ScaleRule::synchronised) {
     const ScopedRegion region("wire");

@@ -30,8 +30,13 @@ BucketCodec::BucketCodec(const Bucket& bucket, const Method& method)
              static_cast<std::size_t>(bucket.code_elements * bytes_per_code(method.format))),
       plain_tiles_(bucket.tiles) {}
 
-void BucketCodec::measure(const Vector<const float>& x, const Vector<std::int64_t>& first_infinite) {
-  group_amax(x, bucket_.tiles, amax_);
+void BucketCodec::measure(const Vector<float>& x, const Vector<const float>& residual,
+                          const Vector<std::int64_t>& first_infinite) {
+  if (residual.size() > 0) {
+    add_residual_group_amax(x, residual, bucket_.tiles, amax_);
+  } else {
+    group_amax(x, bucket_.tiles, amax_);
+  }
   find_first_infinite(amax_, first_infinite);
 }
 

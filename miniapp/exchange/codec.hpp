@@ -4,7 +4,7 @@
 //   amax_g = max |x|,  s_g = 2^ceil(log2(amax_g * headroom / max_finite)),  q = cast(x / s_g),  x' = s_g q
 //
 // Bytes moved per element of an FP8 bucket: 4 (amax) + 4 + 1 (cast) on the way out, 1 + 4 on the way back;
-// error feedback writes 4 more.
+// error feedback reads and writes 4 more with the maximum and writes 4 with the cast.
 
 #include "kernels/format/quantize.hpp"
 #include "kernels/view.hpp"
@@ -23,10 +23,12 @@ class BucketCodec {
   /// `bucket` and `method` must outlive the codec.
   BucketCodec(const Bucket& bucket, const Method& method);
 
-  /// Largest magnitude of each scale group of x (the bucket's slice of the gradient buffer) into amax().
-  /// first_infinite (1) <- the first group with a value that is not finite, or no_group: in the memory of the
-  /// kernels, for whoever reads it after the step's other work has been enqueued.
-  void measure(const Vector<const float>& x, const Vector<std::int64_t>& first_infinite);
+  /// x (the bucket's slice of the gradient buffer) <- x + residual, unless that is empty, and the largest
+  /// magnitude of each scale group of it into amax(), in one pass. first_infinite (1) <- the first group with
+  /// a value that is not finite, or no_group: in the memory of the kernels, for whoever reads it after the
+  /// step's other work has been enqueued.
+  void measure(const Vector<float>& x, const Vector<const float>& residual,
+               const Vector<std::int64_t>& first_infinite);
   const Vector<float>& amax() const { return amax_; }
 
   /// scale() from amax().

@@ -20,11 +20,4 @@ void ResidualPair::clear(std::int64_t offset, std::int64_t count) {
   }
 }
 
-void add_residual(const Vector<float>& x, const Vector<const float>& residual, std::int64_t offset,
-                  std::int64_t count) {
-  Kokkos::parallel_for(
-      "minigift::add_residual", Range(current_space(), offset, offset + count),
-      KOKKOS_LAMBDA(std::int64_t i) { x(i) += residual(i); });
-}
-
 }  // namespace minigift

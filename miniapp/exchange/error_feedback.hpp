@@ -35,8 +35,4 @@ class ResidualPair {
   Vector<float> next_;
 };
 
-/// x[offset + i] += residual[offset + i], i < count.
-void add_residual(const Vector<float>& x, const Vector<const float>& residual, std::int64_t offset,
-                  std::int64_t count);
-
 }  // namespace minigift

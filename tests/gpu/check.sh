@@ -65,12 +65,6 @@ missing() {
   exit 2
 }
 
-out=${out:-runs/gpu-check-$(date +%Y%m%d-%H%M%S)}
-[[ -e $out ]] && missing "$out exists; results are never overwritten"
-mkdir -p "$out" || missing "$out cannot be made"
-out=$(readlink -f "$out")
-jobs=${MINIGIFT_JOBS:-$(nproc)}
-
 # --- the machine ---------------------------------------------------------------------------------------------------
 if ((rehearse)); then
   gpu="none"
@@ -80,6 +74,12 @@ else
     head -n 1) || missing "nvidia-smi finds no GPU"
 fi
 say "GPU: $gpu"
+
+out=${out:-runs/gpu-check-$(date +%Y%m%d-%H%M%S)}
+[[ -e $out ]] && missing "$out exists; results are never overwritten"
+mkdir -p "$out" || missing "$out cannot be made"
+out=$(readlink -f "$out")
+jobs=${MINIGIFT_JOBS:-$(nproc)}
 
 # Open MPI refuses root, and more ranks than cores, unless told.
 if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
