@@ -86,6 +86,11 @@ void amax(benchmark::State& state) {
   measure(state, state.range(0), 4, [&] { group_amax(p.x, p.tiles, p.amax); });
 }
 
+void residual_amax(benchmark::State& state) {
+  const Problem p(Format::e4m3, state.range(0), state.range(0));
+  measure(state, state.range(0), 12, [&] { add_residual_group_amax(p.x, p.residual, p.tiles, p.amax); });
+}
+
 void quantize_format(benchmark::State& state, Format format, std::int64_t group_elements, Rounding rounding,
                      bool keep, bool count) {
   const std::int64_t n = state.range(0);
@@ -136,6 +141,7 @@ void register_all() {
   };
   add("copy", copy);
   add("amax", amax);
+  add("residual_amax", residual_amax);
   const auto nearest = Rounding::nearest_even;
   for (const Format format : {Format::e4m3, Format::e5m2, Format::int8, Format::bf16}) {
     // INT8 is used with a scale per 128 elements, the floating-point formats with one per tensor.
