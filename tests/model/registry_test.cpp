@@ -1,12 +1,13 @@
 // Shapes, exact counts, names, offsets and patterns.
 
 #include "kernels/error.hpp"
+#include "miniapp/deck/deck.hpp"
+#include "miniapp/exchange/method.hpp"
 #include "miniapp/model/parameter_registry.hpp"
 #include "miniapp/model/shape.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <toml++/toml.h>
 
 #include <cmath>
 #include <set>
@@ -43,16 +44,15 @@ const Named models[] = {
 
 TEST(ParameterRegistry, InputDecksHoldTheNamedShapes) {
   for (const Named& model : models) {
-    const std::string file = fmt::format("{}/{}.toml", MINIGIFT_MODEL_DECKS, model.name);
-    const toml::table deck = toml::parse_file(file);
-    const auto value = [&](const char* key) { return deck["model"][key].value<std::int64_t>().value_or(-1); };
-    EXPECT_EQ(deck["model"]["name"].value_or(std::string()), model.name);
-    EXPECT_EQ(value("layers"), model.shape.layers) << file;
-    EXPECT_EQ(value("hidden"), model.shape.hidden) << file;
-    EXPECT_EQ(value("heads"), model.shape.heads) << file;
-    EXPECT_EQ(value("kv_heads"), model.shape.kv_heads) << file;
-    EXPECT_EQ(value("feed_forward"), model.shape.feed_forward) << file;
-    EXPECT_EQ(value("vocabulary"), model.shape.vocabulary) << file;
+    const std::string text = fmt::format("[model]\ndeck = \"{}\"\n", model.name);
+    const ModelDeck deck = parse_deck(text, "test.toml", {}, built_in_methods()).model;
+    EXPECT_EQ(deck.name, model.name);
+    EXPECT_EQ(deck.layers, model.shape.layers) << model.name;
+    EXPECT_EQ(deck.hidden, model.shape.hidden) << model.name;
+    EXPECT_EQ(deck.heads, model.shape.heads) << model.name;
+    EXPECT_EQ(deck.kv_heads, model.shape.kv_heads) << model.name;
+    EXPECT_EQ(deck.feed_forward, model.shape.feed_forward) << model.name;
+    EXPECT_EQ(deck.vocabulary, model.shape.vocabulary) << model.name;
   }
 }
 
