@@ -119,10 +119,10 @@ StepRecord read_step(const std::string& directory) {
 }
 
 StepBounds step_bounds(const std::string& compute) {
-  if (compute == "fp32") return {1e-6, 1e-4, 1e-2};
-  if (compute == "tf32") return {1e-4, 2e-2, 1e-1};
+  if (compute == "fp32") return {1e-6, 2e-5, 1e-3};
+  if (compute == "tf32") return {1e-4, 1e-2, 3e-1};
   require(compute == "bf16", "no bounds are known for compute {}", compute);
-  return {1e-3, 5e-2, 3e-1};
+  return {1e-4, 2e-2, 3e-1};
 }
 
 bool compare_steps(const StepRecord& first, const StepRecord& second, const StepBounds& bounds) {
