@@ -206,11 +206,13 @@ bandwidth() {
     echo "figure: benchmarks were not built (MINIGIFT_BUILD_BENCHMARKS)"
     return 77
   }
-  local program
-  for program in quantize whitening; do
-    "$build/benchmarks/${program}_benchmark" --benchmark_format=console --benchmark_out="$out/$program.json" \
-      --benchmark_out_format=json || return 1
-  done
+  # Buffers beyond every cache, and one that a GPU's second level holds.
+  local sizes='/(2097152|67108864)/' shapes=.
+  [[ $rehearse == 1 ]] && sizes=/262144/ shapes=low_rank
+  "$build/benchmarks/quantize_benchmark" --benchmark_filter="$sizes" --benchmark_min_time=0.1 \
+    --benchmark_out="$out/quantize.json" --benchmark_out_format=json || return 1
+  "$build/benchmarks/whitening_benchmark" --benchmark_filter="$shapes" --benchmark_min_time=0.1 \
+    --benchmark_out="$out/whitening.json" --benchmark_out_format=json || return 1
   python3 - "$out/quantize.json" <<'PYTHON'
 import json, sys
 best = {}
