@@ -15,7 +15,8 @@ class RuntimeError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The user asked for something that cannot be: unknown key, impossible combination, missing input. Exit status 2.
+/// The user asked for something that cannot be: unknown key, impossible combination, missing input. Exit
+/// status 2.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,8 +1,9 @@
 #pragma once
-// The array types of every kernel, and the index type: 64 bits everywhere, so that no product of extents overflows.
+// The array types of every kernel, and the index type: 64 bits everywhere, so that no product of extents
+// overflows.
 //
-// Letters used for extents throughout:  B batch, T sequence length, C channels (hidden width), H heads, D head width,
-// F feed-forward width, V vocabulary, N ranks. R stands for B*T rows (tokens of one micro-batch).
+// Letters used for extents throughout:  B batch, T sequence length, C channels (hidden width), H heads, D
+// head width, F feed-forward width, V vocabulary, N ranks. R stands for B*T rows (tokens of one micro-batch).
 
 #include <Kokkos_Core.hpp>
 
@@ -13,8 +14,8 @@ namespace minigift {
 using ExecutionSpace = Kokkos::DefaultExecutionSpace;
 using MemorySpace = ExecutionSpace::memory_space;
 
-/// Contiguous arrays in the memory of the execution space. A view made from a pointer does not own its memory, so the
-/// same type serves slices of the flat parameter and gradient buffers.
+/// Contiguous arrays in the memory of the execution space. A view made from a pointer does not own its
+/// memory, so the same type serves slices of the flat parameter and gradient buffers.
 template <class T>
 using Vector = Kokkos::View<T*, Kokkos::LayoutRight, MemorySpace>;
 template <class T>
