@@ -27,27 +27,15 @@ struct PrimitiveKey {
   float alpha = 1, beta = 0;
 
   bool operator==(const PrimitiveKey& other) const {
-    return shape.m == other.shape.m && shape.n == other.shape.n && shape.k == other.shape.k &&
-           shape.transpose_a == other.shape.transpose_a && shape.transpose_b == other.shape.transpose_b &&
-           bit_cast<std::uint32_t>(alpha) == bit_cast<std::uint32_t>(other.alpha) &&
+    return shape == other.shape && bit_cast<std::uint32_t>(alpha) == bit_cast<std::uint32_t>(other.alpha) &&
            bit_cast<std::uint32_t>(beta) == bit_cast<std::uint32_t>(other.beta);
   }
 };
 
 struct PrimitiveKeyHash {
   std::size_t operator()(const PrimitiveKey& key) const {
-    std::uint64_t hash = 0;
-    const auto mix = [&hash](std::uint64_t word) {
-      hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
-      hash ^= hash >> 29;
-    };
-    mix(static_cast<std::uint64_t>(key.shape.m));
-    mix(static_cast<std::uint64_t>(key.shape.n));
-    mix(static_cast<std::uint64_t>(key.shape.k));
-    mix((key.shape.transpose_a ? 1u : 0u) + (key.shape.transpose_b ? 2u : 0u));
-    mix(bit_cast<std::uint32_t>(key.alpha));
-    mix(bit_cast<std::uint32_t>(key.beta));
-    return static_cast<std::size_t>(hash);
+    return static_cast<std::size_t>(
+        hash_of(key.shape, bit_cast<std::uint32_t>(key.alpha), bit_cast<std::uint32_t>(key.beta)));
   }
 };
 

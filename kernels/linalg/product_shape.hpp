@@ -13,4 +13,20 @@ struct ProductShape {
   bool operator==(const ProductShape&) const = default;
 };
 
+/// Hash of a shape and of further words that tell one plan for it from another.
+template <class... Words>
+std::uint64_t hash_of(const ProductShape& shape, Words... words) {
+  std::uint64_t hash = 0;
+  const auto mix = [&hash](std::uint64_t word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+    hash ^= hash >> 29;
+  };
+  mix(static_cast<std::uint64_t>(shape.m));
+  mix(static_cast<std::uint64_t>(shape.n));
+  mix(static_cast<std::uint64_t>(shape.k));
+  mix((shape.transpose_a ? 1u : 0u) + (shape.transpose_b ? 2u : 0u));
+  (mix(static_cast<std::uint64_t>(words)), ...);
+  return hash;
+}
+
 }  // namespace minigift::linalg

@@ -36,6 +36,19 @@ KOKKOS_FORCEINLINE_FUNCTION double contiguous_sum(const T* x, std::int64_t count
   return sum;
 }
 
+/// The part of the sum of squares that one piece of x has.
+template <class T>
+struct SumOfPieces {
+  Vector<const T> x;
+  std::int64_t count;
+
+  KOKKOS_FUNCTION void operator()(const std::int64_t piece, double& sum) const {
+    const std::int64_t first = piece * row_piece;
+    const std::int64_t length = count - first < row_piece ? count - first : row_piece;
+    sum += contiguous_sum(&x(first), length);
+  }
+};
+
 /// sums(j), a piece of neighbouring columns per iteration: as many as have sums that live in registers.
 template <class T>
 void column_sums_on_host(const Matrix<const T>& a, const Vector<double>& sums) {
@@ -130,14 +143,8 @@ double sum_of_squares(const Vector<const T>& x) {
   const std::int64_t count = size(x);
   if (count == 0) return 0;
   double total = 0;
-  Kokkos::parallel_reduce(
-      "minigift::sum_of_squares", range(piece_count(count, row_piece)),
-      KOKKOS_LAMBDA(const std::int64_t piece, double& sum) {
-        const std::int64_t first = piece * row_piece;
-        const std::int64_t length = count - first < row_piece ? count - first : row_piece;
-        sum += contiguous_sum(&x(first), length);
-      },
-      total);
+  Kokkos::parallel_reduce("minigift::sum_of_squares", range(piece_count(count, row_piece)),
+                          SumOfPieces<T>{x, count}, total);
   return total;
 }
 
@@ -148,14 +155,8 @@ void sum_of_squares_into(const Vector<const T>& x, const Vector<double>& sum) {
   if (count == 0) return fill(sum, 0.0);
   // Kokkos waits for results on the host only; this one stays where it is.
   const Kokkos::View<double, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> result(sum.data());
-  Kokkos::parallel_reduce(
-      "minigift::sum_of_squares", range(piece_count(count, row_piece)),
-      KOKKOS_LAMBDA(const std::int64_t piece, double& partial) {
-        const std::int64_t first = piece * row_piece;
-        const std::int64_t length = count - first < row_piece ? count - first : row_piece;
-        partial += contiguous_sum(&x(first), length);
-      },
-      result);
+  Kokkos::parallel_reduce("minigift::sum_of_squares", range(piece_count(count, row_piece)),
+                          SumOfPieces<T>{x, count}, result);
 }
 
 template <class T>

@@ -189,6 +189,7 @@ std::vector<GammaTerms> CodecExchange::gamma_over_ranks(
   if (!any) return result;
   copy(terms, host);
   communicator_.all_reduce_sum(terms, Traffic::metadata).wait();
+  communicator_.synchronize();  // under the watchdog, before the host reads
   copy(host, terms);
   for (std::size_t i = 0; i < tensors.size(); ++i)
     result[i] = {host(2 * i), host(2 * i + 1)};

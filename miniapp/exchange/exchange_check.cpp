@@ -73,6 +73,7 @@ void for_each_mean(const Vector<const float>& values, Communicator& communicator
     const Vector<double> mean = slice(buffer, 0, std::min(piece_elements, total - offset));
     widen(slice(values, offset, size(mean)), 1.0 / communicator.size(), mean);
     communicator.all_reduce_sum(mean).wait();
+    communicator.synchronize();  // under the watchdog, before the host reads
     visit(offset, mean);
   }
 }

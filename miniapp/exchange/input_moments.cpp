@@ -87,6 +87,7 @@ void InputMoments::all_reduce(Communicator& communicator) {
   }
   for (Request& request : requests)
     request.wait();
+  communicator.synchronize();  // under the watchdog, before the host reads
 }
 
 bool InputMoments::finite() const {

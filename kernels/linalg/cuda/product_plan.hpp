@@ -77,18 +77,8 @@ struct PlanKey {
 
 struct PlanKeyHash {
   std::size_t operator()(const PlanKey& key) const {
-    std::uint64_t hash = 0;
-    const auto mix = [&hash](std::uint64_t word) {
-      hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
-      hash ^= hash >> 29;
-    };
-    mix(static_cast<std::uint64_t>(key.shape.m));
-    mix(static_cast<std::uint64_t>(key.shape.n));
-    mix(static_cast<std::uint64_t>(key.shape.k));
-    mix((key.shape.transpose_a ? 1u : 0u) + (key.shape.transpose_b ? 2u : 0u) +
-        4u * static_cast<std::uint64_t>(key.kind));
-    mix(key.alignment_a + 32u * key.alignment_b + 1024u * key.alignment_c);
-    return static_cast<std::size_t>(hash);
+    return static_cast<std::size_t>(
+        hash_of(key.shape, key.kind, key.alignment_a + 32u * key.alignment_b + 1024u * key.alignment_c));
   }
 };
 
