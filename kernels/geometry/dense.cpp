@@ -2,7 +2,11 @@
 
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "kernels/geometry/damped_power.hpp"
 #include "kernels/geometry/entries.hpp"
+#include "kernels/geometry/moment.hpp"
+#include "kernels/geometry/scale.hpp"
+#include "kernels/geometry/spectrum.hpp"
 #include "kernels/linalg/factorize.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/reductions.hpp"
@@ -15,70 +19,34 @@
 namespace minigift {
 namespace {
 
-using HostMoment = Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace>;
+using geometry::DampedPower;
+using geometry::HostMoment;
 
-/// Finite and symmetric to rounding. Returns the trace.
-double check_moment(const HostMoment& a) {
-  const std::int64_t d = extent(a, 0);
-  require(extent(a, 1) == d, "whitening: the second moment is not square but ({}, {})", d, extent(a, 1));
-  double trace = 0, largest = 0;
-  for (std::int64_t i = 0; i < d; ++i) {
-    for (std::int64_t j = 0; j < d; ++j) {
-      require(std::isfinite(a(i, j)),
-              "whitening of dimension {}: element ({}, {}) of the second moment is {}", d, i, j, a(i, j));
-      largest = std::max(largest, std::abs(a(i, j)));
-    }
-    trace += a(i, i);
-  }
-  for (std::int64_t i = 0; i < d; ++i)
-    for (std::int64_t j = 0; j < i; ++j)
-      require(std::abs(a(i, j) - a(j, i)) <= 1e-6 * largest,
-              "whitening of dimension {}: the second moment is not symmetric at ({}, {})", d, i, j);
-  return trace;
-}
-
-/// The eigendecompositions of the diagonal blocks, eigenvalues below zero taken as zero.
+/// The eigendecompositions of the diagonal blocks.
 struct BlockSpectrum {
   std::vector<Matrix<double>> vectors;
   std::vector<std::vector<double>> values;
-  double smallest = 0, largest = 0;
-};
 
-Matrix<double> diagonal_block(const HostMoment& a, std::int64_t first, std::int64_t width) {
-  const auto extent_of_block = static_cast<std::size_t>(width);
-  const Matrix<double> block("minigift::moment_block", extent_of_block, extent_of_block);
-  const auto host = host_like(block);
-  for (std::int64_t i = 0; i < width; ++i)
-    for (std::int64_t j = 0; j < width; ++j)
-      host(i, j) = 0.5 * (a(first + i, first + j) + a(first + j, first + i));
-  copy(block, host);
-  return block;
-}
+  std::vector<double> all_values() const {
+    std::vector<double> all;
+    for (const std::vector<double>& block : values)
+      all.insert(all.end(), block.begin(), block.end());
+    return all;
+  }
+};
 
 BlockSpectrum decompose(const HostMoment& a, const DenseWhitening& layout) {
   BlockSpectrum spectrum;
   for (std::int64_t block = 0; block < layout.block_count(); ++block) {
-    const Matrix<double> vectors = diagonal_block(a, block * layout.width, layout.block_width(block));
+    const Matrix<double> vectors =
+        geometry::diagonal_block(a, block * layout.width, layout.block_width(block));
     const Vector<double> values("minigift::block_values", vectors.extent(0));
     symmetric_eigen(vectors, values);
     const auto host = on_host(values);
-    std::vector<double> lambda;
-    for (std::int64_t i = 0; i < extent(host, 0); ++i)
-      lambda.push_back(std::max(host(i), 0.0));
-    spectrum.smallest = block == 0 ? lambda.front() : std::min(spectrum.smallest, lambda.front());
-    spectrum.largest = std::max(spectrum.largest, lambda.back());
     spectrum.vectors.push_back(vectors);
-    spectrum.values.push_back(std::move(lambda));
+    spectrum.values.emplace_back(host.data(), host.data() + host.size());
   }
   return spectrum;
-}
-
-/// The damping that the options ask for, raised to keep (largest + x) / (smallest + x) <= cap^2.
-double effective_damping(const BlockSpectrum& spectrum, double mean, const WhiteningOptions& options) {
-  const double asked = options.absolute_damping ? options.damping : options.damping * mean;
-  const double cap = options.condition_cap * options.condition_cap;
-  if (cap <= 1) return std::max(asked, 1e8 * spectrum.largest);
-  return std::max(asked, (spectrum.largest - cap * spectrum.smallest) / (cap - 1));
 }
 
 /// to = factor V diag(gains) V^T in FP32.
@@ -92,9 +60,8 @@ void store_symmetric(const Matrix<double>& vectors, const std::vector<double>& g
   for (std::size_t i = 0; i < gains.size(); ++i)
     host(i) = gains[i];
   copy(gain, host);
-  geometry::for_each_entry(
-      "minigift::scale_columns", n, n,
-      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { scaled(i, j) = vectors(i, j) * gain(j); });
+  copy(scaled, vectors);
+  geometry::scale_columns<double>(scaled, gain);
   gemm<double, double>(Transpose::no, Transpose::yes, 1.0, scaled, vectors, 0.0, result);
   geometry::for_each_entry(
       "minigift::store_symmetric", n, n, KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) {
@@ -138,28 +105,38 @@ DenseWhitening with_layout(std::int64_t d, std::int64_t width) {
 /// Diagonal form: the eigenvalues are the elements themselves.
 DenseWhitening diagonal_from(const HostMoment& a, double trace, const WhiteningOptions& options) {
   const std::int64_t d = extent(a, 0);
-  BlockSpectrum spectrum;
-  spectrum.smallest = a(0, 0);
-  for (std::int64_t i = 0; i < d; ++i) {
-    spectrum.smallest = std::min(spectrum.smallest, std::max(a(i, i), 0.0));
-    spectrum.largest = std::max(spectrum.largest, a(i, i));
-  }
-  const double damping = effective_damping(spectrum, trace / static_cast<double>(d), options);
-  double mean_log = 0;
+  std::vector<double> spectrum;
   for (std::int64_t i = 0; i < d; ++i)
-    mean_log += std::log(std::max(a(i, i), 0.0) + damping) / static_cast<double>(d);
+    spectrum.push_back(a(i, i));
+  const DampedPower power(spectrum, trace / static_cast<double>(d), options);
   DenseWhitening whitening = with_layout(d, 1);
   whitening.is_identity = false;
   const auto transform = host_like(whitening.transform);
   const auto inverse = host_like(whitening.inverse);
   for (std::int64_t i = 0; i < d; ++i) {
-    const double gain = std::exp(options.exponent * (std::log(std::max(a(i, i), 0.0) + damping) - mean_log));
-    transform(i) = static_cast<float>(1 / gain);
+    transform(i) = static_cast<float>(power.forward(a(i, i)));
     inverse(i) = static_cast<float>(1 / static_cast<double>(transform(i)));
   }
   copy(whitening.transform, transform);
   copy(whitening.inverse, inverse);
   return whitening;
+}
+
+/// T = A_damped^{-1/2} by Cholesky for one diagonal block, normalised.
+void store_damped_cholesky(const HostMoment& a, const DampedPower& power, std::int64_t block,
+                           const DenseWhitening& whitening) {
+  const Matrix<double> lower =
+      geometry::diagonal_block(a, block * whitening.width, whitening.block_width(block));
+  add_to_diagonal(lower, power.damping());
+  cholesky_lower(lower);
+  store_cholesky(lower, std::sqrt(power.scale()), whitening.block(Direction::forward, block),
+                 whitening.block(Direction::inverse, block));
+}
+
+void check_cholesky_exponent(const WhiteningOptions& options) {
+  require(options.exponent == 0.5,
+          "whitening: the Cholesky root is a square root, the exponent must be 0.5, not {}",
+          options.exponent);
 }
 
 }  // namespace
@@ -188,7 +165,7 @@ DenseWhitening identity_whitening(std::int64_t d) {
 DenseWhitening make_diagonal_whitening(const Matrix<const double>& a, const WhiteningOptions& options) {
   check_whitening_options(options);
   const auto moment = on_host(a);
-  const double trace = check_moment(moment);
+  const double trace = geometry::check_moment(moment);
   if (!(trace > 0)) return identity_whitening(extent(a, 0));
   return diagonal_from(moment, trace, options);
 }
@@ -202,44 +179,47 @@ DenseWhitening make_block_whitening(const Matrix<const double>& a, std::int64_t 
                                     const WhiteningOptions& options, Root root) {
   check_whitening_options(options);
   require(width >= 1, "whitening: the block width must be at least 1, not {}", width);
-  require(root == Root::symmetric || options.exponent == 0.5,
-          "whitening: the Cholesky root is a square root, the exponent must be 0.5, not {}",
-          options.exponent);
+  if (root == Root::cholesky) check_cholesky_exponent(options);
   const auto moment = on_host(a);
-  const double trace = check_moment(moment);
+  const double trace = geometry::check_moment(moment);
   const std::int64_t d = extent(a, 0);
   if (!(trace > 0)) return identity_whitening(d);
 
   DenseWhitening whitening = with_layout(d, std::min(width, d));
   whitening.is_identity = false;
   const BlockSpectrum spectrum = decompose(moment, whitening);
-  const double damping = effective_damping(spectrum, trace / static_cast<double>(d), options);
-  double mean_log = 0;  // of the damped eigenvalues: det T = 1 when they are divided by their geometric mean
-  for (const std::vector<double>& values : spectrum.values)
-    for (const double value : values)
-      mean_log += std::log(value + damping) / static_cast<double>(d);
-
+  const DampedPower power(spectrum.all_values(), trace / static_cast<double>(d), options);
   for (std::int64_t block = 0; block < whitening.block_count(); ++block) {
-    const auto index = static_cast<std::size_t>(block);
-    const Matrix<float> transform = whitening.block(Direction::forward, block);
-    const Matrix<float> inverse = whitening.block(Direction::inverse, block);
     if (root == Root::cholesky) {
-      const Matrix<double> lower =
-          diagonal_block(moment, block * whitening.width, whitening.block_width(block));
-      add_to_diagonal(lower, damping);
-      cholesky_lower(lower);
-      store_cholesky(lower, std::exp(0.5 * mean_log), transform, inverse);
+      store_damped_cholesky(moment, power, block, whitening);
       continue;
     }
+    const auto index = static_cast<std::size_t>(block);
     std::vector<double> gains, inverse_gains;
     for (const double value : spectrum.values[index]) {
-      const double gain = std::exp(options.exponent * (std::log(value + damping) - mean_log));
-      gains.push_back(1 / gain);
-      inverse_gains.push_back(gain);
+      gains.push_back(power.forward(value));
+      inverse_gains.push_back(power.inverse(value));
     }
-    store_symmetric(spectrum.vectors[index], gains, transform);
-    store_symmetric(spectrum.vectors[index], inverse_gains, inverse);
+    store_symmetric(spectrum.vectors[index], gains, whitening.block(Direction::forward, block));
+    store_symmetric(spectrum.vectors[index], inverse_gains, whitening.block(Direction::inverse, block));
   }
+  return whitening;
+}
+
+DenseWhitening make_cholesky_whitening(const Matrix<const double>& a, const Spectrum& spectrum,
+                                       const WhiteningOptions& options) {
+  check_whitening_options(options);
+  check_cholesky_exponent(options);
+  const auto moment = on_host(a);
+  const double trace = geometry::check_moment(moment);
+  const std::int64_t d = extent(a, 0);
+  require(spectrum.dimension() == d, "whitening of dimension {}: the spectrum has dimension {}", d,
+          spectrum.dimension());
+  if (!(trace > 0)) return identity_whitening(d);
+  DenseWhitening whitening = with_layout(d, d);
+  whitening.is_identity = false;
+  const DampedPower power(spectrum.values, trace / static_cast<double>(d), options);
+  store_damped_cholesky(moment, power, 0, whitening);
   return whitening;
 }
 

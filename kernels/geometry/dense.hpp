@@ -16,6 +16,8 @@
 
 namespace minigift {
 
+struct Spectrum;
+
 enum class Root { symmetric, cholesky };
 
 enum class Direction { forward, inverse };
@@ -42,6 +44,10 @@ DenseWhitening make_full_whitening(const Matrix<const double>& a, const Whitenin
                                    Root root = Root::symmetric);
 DenseWhitening make_block_whitening(const Matrix<const double>& a, std::int64_t width,
                                     const WhiteningOptions& options, Root root = Root::symmetric);
+/// make_full_whitening with Root::cholesky for callers that have the eigenvalues of `a` (spectrum.hpp), which
+/// the condition cap and the normalisation need; saves the eigendecomposition.
+DenseWhitening make_cholesky_whitening(const Matrix<const double>& a, const Spectrum& spectrum,
+                                       const WhiteningOptions& options);
 /// T = I in the cheapest form.
 DenseWhitening identity_whitening(std::int64_t d);
 DenseWhitening make_diagonal_whitening(const Matrix<const double>& a, const WhiteningOptions& options);

@@ -4,6 +4,7 @@
 #include "kernels/error.hpp"
 #include "kernels/geometry/dense.hpp"
 #include "kernels/geometry/entries.hpp"
+#include "kernels/geometry/scale.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/reductions.hpp"
 #include "kernels/linalg/workspace.hpp"
@@ -12,22 +13,6 @@
 
 namespace minigift {
 namespace {
-
-/// w (m, d): column j times gains(j).
-void scale_columns(const Matrix<float>& w, const Vector<const float>& gains) {
-  const std::int64_t d = extent(w, 1);
-  geometry::for_each_entry(
-      "minigift::scale_columns", extent(w, 0), d,
-      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { w(i, j) *= gains(j); });
-}
-
-/// w (d, n): row i times gains(i).
-void scale_rows(const Matrix<float>& w, const Vector<const float>& gains) {
-  const std::int64_t n = extent(w, 1);
-  geometry::for_each_entry(
-      "minigift::scale_rows", extent(w, 0), n,
-      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) { w(i, j) *= gains(i); });
-}
 
 /// Columns first ... first + b of w to a contiguous matrix, or back.
 void gather_columns(const Matrix<const float>& w, std::int64_t first, const Matrix<float>& part) {
@@ -52,7 +37,8 @@ void apply_input(const Matrix<float>& w, const DenseWhitening& whitening, Direct
           whitening.dimension, m, d);
   if (whitening.is_identity || m == 0) return;
   if (whitening.width == 1)
-    return scale_columns(w, direction == Direction::forward ? whitening.transform : whitening.inverse);
+    return geometry::scale_columns<float>(
+        w, direction == Direction::forward ? whitening.transform : whitening.inverse);
   const bool one_block = whitening.block_count() == 1;
   reserve(workspace, (one_block ? 1 : 2) * m * whitening.width);
   for (std::int64_t block = 0; block < whitening.block_count(); ++block) {
@@ -76,7 +62,8 @@ void apply_output(const Matrix<float>& w, const DenseWhitening& whitening, Direc
           whitening.dimension, d, n);
   if (whitening.is_identity || n == 0) return;
   if (whitening.width == 1)
-    return scale_rows(w, direction == Direction::forward ? whitening.transform : whitening.inverse);
+    return geometry::scale_rows<float>(
+        w, direction == Direction::forward ? whitening.transform : whitening.inverse);
   reserve(workspace, whitening.width * n);
   for (std::int64_t block = 0; block < whitening.block_count(); ++block) {
     const std::int64_t width = whitening.block_width(block);

@@ -3,6 +3,7 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
 #include "kernels/geometry/entries.hpp"
+#include "kernels/geometry/spectrum.hpp"
 #include "kernels/linalg/factorize.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "kernels/linalg/reductions.hpp"
@@ -27,17 +28,18 @@ Matrix<double> widened(const Matrix<const float>& source, double factor) {
 
 /// The leading `rank` columns of candidates (d, n), whose order is ascending, each turned so that its
 /// component of largest magnitude (the first of equals) is positive, in FP32.
-Matrix<float> leading_columns(const Matrix<double>& candidates, std::int64_t rank) {
+template <class S>
+Matrix<float> leading_columns(const Matrix<S>& candidates, std::int64_t rank) {
   const std::int64_t d = extent(candidates, 0), n = extent(candidates, 1);
   const auto host = on_host(candidates);
   const Matrix<float> basis("minigift::basis", static_cast<std::size_t>(d), static_cast<std::size_t>(rank));
   const auto chosen = host_like(basis);
   for (std::int64_t column = 0; column < rank; ++column) {
     const std::int64_t source = n - 1 - column;
-    double extreme = 0;
+    S extreme = 0;
     for (std::int64_t i = 0; i < d; ++i)
       if (std::abs(host(i, source)) > std::abs(extreme)) extreme = host(i, source);
-    const double sign = extreme < 0 ? -1 : 1;
+    const S sign = extreme < 0 ? -1 : 1;
     for (std::int64_t i = 0; i < d; ++i)
       chosen(i, column) = static_cast<float>(sign * host(i, source));
   }
@@ -61,8 +63,9 @@ void check_orthonormal(const Matrix<float>& basis) {
 
 /// Puts together a factor from eigenpairs in ascending order, keeping at most `rank` eigenvalues above
 /// `floor`.
-LowRankFactor leading_factor(const Matrix<double>& vectors, const std::vector<double>& ascending,
-                             double floor, std::int64_t rank, double trace) {
+template <class S>
+LowRankFactor leading_factor(const Matrix<S>& vectors, const std::vector<double>& ascending, double floor,
+                             std::int64_t rank, double trace) {
   LowRankFactor factor;
   factor.dimension = extent(vectors, 0);
   factor.trace = trace;
@@ -178,21 +181,19 @@ LowRankFactor nystrom_factor(const Sketch& sketch, const Matrix<const float>& om
   return leading_factor(vectors, eigenvalues, shift, std::min(rank, k), trace);
 }
 
-LowRankFactor exact_factor(const Matrix<const double>& a, std::int64_t rank) {
-  const std::int64_t d = extent(a, 0);
+LowRankFactor exact_factor(const Spectrum& spectrum, std::int64_t rank) {
+  const std::int64_t d = spectrum.dimension();
   require(rank >= 1, "eigenvalue factor: the rank must be at least 1, not {}", rank);
-  const Matrix<double> vectors("minigift::eigenvectors", a.extent(0), a.extent(1));
-  copy(vectors, a);
-  const Vector<double> values("minigift::eigenvalues", a.extent(0));
-  symmetric_eigen(vectors, values);
-  const std::vector<double> ascending = host_values(values);
-  double trace = 0, largest = 0;
-  for (const double value : ascending) {
-    trace += value;
+  double largest = 0;
+  for (const double value : spectrum.values)
     largest = std::max(largest, std::abs(value));
-  }
   const double floor = static_cast<double>(d) * std::numeric_limits<double>::epsilon() * largest;
-  return leading_factor(vectors, ascending, floor, std::min(rank, d), trace);
+  return leading_factor(spectrum.vectors, spectrum.values, floor, std::min(rank, d), spectrum.trace);
+}
+
+LowRankFactor exact_factor(const Matrix<const double>& a, std::int64_t rank) {
+  require(rank >= 1, "eigenvalue factor: the rank must be at least 1, not {}", rank);
+  return exact_factor(spectrum_of(a), rank);
 }
 
 }  // namespace minigift

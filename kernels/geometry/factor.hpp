@@ -27,7 +27,12 @@ struct LowRankFactor {
 /// FP32.
 LowRankFactor nystrom_factor(const Sketch& sketch, const Matrix<const float>& omega, std::int64_t rank);
 
-/// The same from a dense symmetric A (d, d), by a full eigendecomposition: O(d^3), for studies and tests.
+struct Spectrum;
+
+/// The same from all eigenpairs of A (spectrum.hpp): of rank min(rank, d), or fewer where eigenvalues are
+/// zero to rounding.
+LowRankFactor exact_factor(const Spectrum& spectrum, std::int64_t rank);
+/// From a dense symmetric A (d, d), by an eigendecomposition of its own: O(d^3), for studies and tests.
 LowRankFactor exact_factor(const Matrix<const double>& a, std::int64_t rank);
 
 }  // namespace minigift

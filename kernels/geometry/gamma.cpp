@@ -31,6 +31,39 @@ double weighted_energy(const Matrix<const float>& u, const Vector<const double>&
   return dot(columns, weights);
 }
 
+/// energies(i) = sum_j u_ij^2 weights(j).
+void weighted_row_energies(const Matrix<const float>& u, const Vector<const double>& weights,
+                           const Vector<double>& energies) {
+  const std::int64_t columns = extent(u, 1);
+  Kokkos::parallel_for(
+      "minigift::weighted_row_energies", range(extent(u, 0)), KOKKOS_LAMBDA(const std::int64_t i) {
+        const float* const row = &u(i, 0);
+        const double* const weight = weights.data();
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t j = 0; j < columns; ++j) {
+          const double value = static_cast<double>(row[j]);
+          sum += value * value * weight[j];
+        }
+        energies(i) = sum;
+      });
+}
+
+std::int64_t dimension_of(const DenseWhitening& whitening) {
+  return whitening.dimension;
+}
+std::int64_t dimension_of(const SpectralWhitening& whitening) {
+  return whitening.dimension();
+}
+/// ||(T^{-1})_j:||^2 for all j.
+template <class Whitening>
+Vector<double> row_norms_of(const Whitening& whitening) {
+  const Vector<double> norms(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::gamma_weights"),
+                             static_cast<std::size_t>(dimension_of(whitening)));
+  inverse_row_norms(whitening, norms);
+  return norms;
+}
+
 }  // namespace
 
 double gamma(const GammaTerms& terms) {
@@ -47,13 +80,41 @@ GammaTerms gamma_dense(const Matrix<const float>& w, const Matrix<const float>& 
   return {weighted_energy(u, weights), norm_squared(w)};
 }
 
+GammaTerms gamma_transformed(const Matrix<const float>& u, double norm_squared_of_w,
+                             const Vector<const double>& row_weights,
+                             const Vector<const double>& column_weights) {
+  const std::int64_t m = extent(u, 0), d = extent(u, 1);
+  const bool rows = size(row_weights) != 0, columns = size(column_weights) != 0;
+  require((!rows || size(row_weights) == m) && (!columns || size(column_weights) == d),
+          "gamma: {} row weights and {} column weights do not fit a matrix of shape ({}, {})",
+          size(row_weights), size(column_weights), m, d);
+  if (!rows && !columns) return {norm_squared(u), norm_squared_of_w};
+  if (!rows) return {weighted_energy(u, column_weights), norm_squared_of_w};
+  const Vector<double> energies("minigift::gamma_rows", u.extent(0));
+  if (columns)
+    weighted_row_energies(u, column_weights, energies);
+  else
+    row_sums_of_squares<float>(u, energies);
+  return {dot(energies, row_weights), norm_squared_of_w};
+}
+
 GammaTerms gamma_input(const Matrix<const float>& w, const DenseWhitening& whitening) {
   const Matrix<float> u = copy_of(w);
   Vector<float> workspace;
   apply_input(u, whitening, Direction::forward, workspace);
-  const Vector<double> weights("minigift::gamma_weights", w.extent(1));
-  inverse_row_norms(whitening, weights);
-  return {weighted_energy(u, weights), norm_squared(w)};
+  return gamma_transformed(u, norm_squared(w), Vector<const double>(), row_norms_of(whitening));
+}
+
+GammaTerms gamma_input(const Matrix<const float>& w, const SpectralWhitening& whitening,
+                       Vector<float>& workspace) {
+  const std::int64_t m = extent(w, 0), d = extent(w, 1);
+  if (whitening.is_identity) return {norm_squared(w), norm_squared(w)};
+  reserve(workspace, 2 * m * d);
+  const Matrix<float> u = slice(workspace, 0, m, d);
+  Vector<float> rest = slice(workspace, m * d, m * d);
+  copy(u, w);
+  apply_input(u, whitening, Direction::forward, rest);
+  return gamma_transformed(u, norm_squared(w), Vector<const double>(), row_norms_of(whitening));
 }
 
 GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& whitening,
@@ -91,24 +152,19 @@ GammaTerms gamma_two_sided(const Matrix<const float>& w, const DenseWhitening& o
   Vector<float> workspace;
   apply_input(u, input, Direction::forward, workspace);
   apply_output(u, output, Direction::forward, workspace);
-  const std::int64_t rows = extent(w, 0), columns = extent(w, 1);
-  const Vector<double> row_weights("minigift::gamma_row_weights", w.extent(0));
-  const Vector<double> column_weights("minigift::gamma_column_weights", w.extent(1));
-  inverse_row_norms(output, row_weights);
-  inverse_row_norms(input, column_weights);
-  double numerator = 0;
-  Kokkos::parallel_reduce(
-      "minigift::gamma_two_sided", range(rows),
-      KOKKOS_LAMBDA(const std::int64_t i, double& sum) {
-        double row = 0;
-        for (std::int64_t j = 0; j < columns; ++j) {
-          const double value = u(i, j);
-          row += value * value * column_weights(j);
-        }
-        sum += row * row_weights(i);
-      },
-      numerator);
-  return {numerator, norm_squared(w)};
+  return gamma_transformed(u, norm_squared(w), row_norms_of(output), row_norms_of(input));
+}
+
+GammaTerms gamma_two_sided(const Matrix<const float>& w, const SpectralWhitening& output,
+                           const SpectralWhitening& input, Vector<float>& workspace) {
+  const std::int64_t m = extent(w, 0), d = extent(w, 1);
+  reserve(workspace, 2 * m * d);
+  const Matrix<float> u = slice(workspace, 0, m, d);
+  Vector<float> rest = slice(workspace, m * d, m * d);
+  copy(u, w);
+  apply_input(u, input, Direction::forward, rest);
+  apply_output(u, output, Direction::forward, rest);
+  return gamma_transformed(u, norm_squared(w), row_norms_of(output), row_norms_of(input));
 }
 
 double gamma_lower_bound(const Matrix<const float>& w) {

@@ -9,6 +9,7 @@
 // (Cauchy-Schwarz).
 
 #include "kernels/geometry/dense.hpp"
+#include "kernels/geometry/spectrum.hpp"
 #include "kernels/geometry/whitening.hpp"
 #include "kernels/view.hpp"
 
@@ -27,8 +28,17 @@ double gamma(const GammaTerms& terms);
 /// T and T^{-1} given as dense matrices (d, d), whatever they are.
 GammaTerms gamma_dense(const Matrix<const float>& w, const Matrix<const float>& transform,
                        const Matrix<const float>& inverse);
+/// For callers that hold the transformed gradient u = S^T W T (m, d), ||W||_F^2, and the weights
+/// ||(S^{-1})_i:||^2 (m) and ||(T^{-1})_j:||^2 (d) from inverse_row_norms: one pass over u. Weights of extent
+/// 0 stand for a side without a transform.
+GammaTerms gamma_transformed(const Matrix<const float>& u, double norm_squared_of_w,
+                             const Vector<const double>& row_weights,
+                             const Vector<const double>& column_weights);
 /// A full, block or diagonal whitening of the input side.
 GammaTerms gamma_input(const Matrix<const float>& w, const DenseWhitening& whitening);
+/// From a spectrum, without forming T. 4 m d^2 flop. `workspace` is grown to 2 m d elements.
+GammaTerms gamma_input(const Matrix<const float>& w, const SpectralWhitening& whitening,
+                       Vector<float>& workspace);
 /// Without any d x d matrix: ||(T^{-1})_j:||^2 = 1 + sum_i (2 E_i + E_i^2) U_ji^2. 4 m d r flop.
 /// `workspace` is grown to m (d + r) elements.
 GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& whitening,
@@ -37,6 +47,9 @@ GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& 
 /// side alone is this with an input whitening that is the identity (identity_whitening).
 GammaTerms gamma_two_sided(const Matrix<const float>& w, const DenseWhitening& output,
                            const DenseWhitening& input);
+/// The same from two spectra. 4 m d (m + d) flop. `workspace` is grown to 2 m d elements.
+GammaTerms gamma_two_sided(const Matrix<const float>& w, const SpectralWhitening& output,
+                           const SpectralWhitening& input, Vector<float>& workspace);
 
 /// ||W||_* / (sqrt(d) ||W||_F) for w (m, d), by the eigenvalues of the smaller Gram matrix in FP64. 1 /
 /// sqrt(d) at the least, 1 at the most; 1 for W = 0.

@@ -4,6 +4,7 @@ minigift_add_test(linalg_device_checks_test SOURCES linalg_device_checks_test.cp
 minigift_add_test(geometry_sketch_test SOURCES geometry_sketch_test.cpp LINK minigift_kernels)
 minigift_add_test(geometry_whitening_test SOURCES geometry_whitening_test.cpp LINK minigift_kernels)
 minigift_add_test(geometry_dense_test SOURCES geometry_dense_test.cpp LINK minigift_kernels)
+minigift_add_test(geometry_spectrum_test SOURCES geometry_spectrum_test.cpp LINK minigift_kernels)
 minigift_add_test(optim_adamw_test SOURCES optim_adamw_test.cpp LINK minigift_kernels)
 minigift_add_test(optim_muon_test SOURCES optim_muon_test.cpp LINK minigift_kernels)
 minigift_add_test(geometry_fidelity_test SOURCES geometry_fidelity_test.cpp LINK minigift_kernels)
