@@ -7,9 +7,12 @@
 //   native_add       2 codes read + 1 written
 //   to_bfloat16      4 read + 2 written, and the reverse
 //   content_hash     4 read
+//   boundary_counts  4 read
 //
 // Run:  quantize_benchmark --benchmark_filter=... ; threads as set for Kokkos.
 
+#include "kernels/device/memory.hpp"
+#include "kernels/format/boundary_counts.hpp"
 #include "kernels/format/hash.hpp"
 #include "kernels/format/quantize.hpp"
 
@@ -132,6 +135,13 @@ void hash(benchmark::State& state) {
   measure(state, state.range(0), 4, [&] { benchmark::DoNotOptimize(content_hash(x)); });
 }
 
+void boundaries(benchmark::State& state, Format format) {
+  const Problem p(format, state.range(0), state.range(0));
+  const float scale = on_host(p.scale)(0);
+  measure(state, state.range(0), 4,
+          [&] { benchmark::DoNotOptimize(boundary_counts(format, p.x, scale).upper); });
+}
+
 void register_all() {
   const auto add = [](const std::string& name, const auto& work) {
     benchmark::RegisterBenchmark(name.c_str(), work)
@@ -167,6 +177,8 @@ void register_all() {
   add("to_bfloat16", to_bfloat16_conversion);
   add("from_bfloat16", from_bfloat16_conversion);
   add("content_hash", hash);
+  for (const Format format : {Format::e4m3, Format::e5m2})
+    add("boundary_counts/" + name(format), [=](benchmark::State& state) { boundaries(state, format); });
 }
 
 }  // namespace
