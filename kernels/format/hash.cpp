@@ -2,20 +2,12 @@
 
 #include "kernels/bit_cast.hpp"
 #include "kernels/device/stream.hpp"
+#include "kernels/format/hash_mix.hpp"
 #include "kernels/format/tile_loop.hpp"
 #include "kernels/format/tiles.hpp"
 
 namespace minigift {
 namespace {
-
-/// For a fixed index this is a bijection of 64-bit words (odd multiplier, then Stafford's variant 13 of the
-/// MurmurHash3 finalizer), so a changed word always changes the result.
-KOKKOS_FORCEINLINE_FUNCTION std::uint64_t mix(std::uint64_t index, std::uint64_t word) {
-  std::uint64_t z = word * 0xD6E8FEB86659FD93u + (index + 1) * 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
 
 KOKKOS_FORCEINLINE_FUNCTION std::uint32_t load_word(const std::uint8_t* bytes, std::int64_t word) {
   std::uint32_t value;
@@ -55,7 +47,7 @@ struct HashWords {
     const std::uint8_t* from = bytes.data();
     const std::int64_t words = static_cast<std::int64_t>(bytes.extent(0)) / 4;
     const std::uint64_t part = sum_flat_tile(member, words, [=](std::int64_t i) {
-      return mix(static_cast<std::uint64_t>(i), load_word(from, i));
+      return hash_mix(static_cast<std::uint64_t>(i), load_word(from, i));
     });
     Kokkos::single(Kokkos::PerTeam(member), [&]() { total += part; });
   }
@@ -71,8 +63,8 @@ struct HashTail {
     for (std::int64_t i = length / 4 * 4; i < length; ++i) {
       word |= static_cast<std::uint64_t>(bytes(i)) << (8 * (i % 4));
     }
-    if (length % 4 != 0) total += mix(static_cast<std::uint64_t>(length / 4), word);
-    total += mix(~std::uint64_t{0}, static_cast<std::uint64_t>(length));
+    if (length % 4 != 0) total += hash_mix(static_cast<std::uint64_t>(length / 4), word);
+    total += hash_mix(~std::uint64_t{0}, static_cast<std::uint64_t>(length));
   }
 };
 

@@ -1,10 +1,13 @@
 // content_hash sees every single-bit change, every swap and the length; count_non_finite counts.
 
+#include "kernels/error.hpp"
 #include "kernels/format/hash.hpp"
+#include "kernels/format/host_hash.hpp"
 #include "tests/kernels/format_support.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -71,6 +74,26 @@ TEST(ContentHash, DoesNotDependOnAlignment) {
   const Vector<const float> part =
       Kokkos::subview(device, std::pair<std::size_t, std::size_t>{1, shifted.size()});
   EXPECT_EQ(content_hash(part), content_hash(to_device(x)));
+}
+
+TEST(ContentHash, HostHashAgreesInAnyParts) {
+  const std::vector<float> x = normal_values(10007, 1.0f, 85);
+  std::vector<std::uint8_t> bytes(4 * x.size());
+  std::memcpy(bytes.data(), x.data(), bytes.size());
+  for (const std::int64_t length : {0, 1, 3, 4, 5, 1023, 1024, 40027, 40028}) {
+    const std::vector<std::uint8_t> part(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
+    const std::uint64_t expected = content_hash(to_device(part));
+    EXPECT_EQ(host_content_hash(part.data(), length), expected) << length;
+    for (const std::int64_t step : {4, 1000}) {
+      HostHash hash;
+      for (std::int64_t at = 0; at < length; at += step)
+        hash.add(part.data() + at, std::min(step, length - at));
+      EXPECT_EQ(hash.value(), expected) << length << " in parts of " << step;
+    }
+  }
+  HostHash odd;
+  odd.add(bytes.data(), 5);
+  EXPECT_THROW(odd.add(bytes.data(), 4), RuntimeError);
 }
 
 TEST(CountNonFinite, CountsInfinitiesAndNaNs) {
