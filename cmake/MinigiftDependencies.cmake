@@ -1,6 +1,6 @@
 # Everything that is found, and the one repair that is needed.
 #
-# Sets imported targets only:  Minigift::kokkos  MPI::MPI_CXX  Minigift::lapack  (Minigift::onednn)  fmt::fmt
+# Sets imported targets only:  Minigift::kokkos  MPI::MPI_CXX  Minigift::hdf5  Minigift::lapack  (Minigift::onednn)  fmt::fmt
 #                              Minigift::toml  Minigift::json  Minigift::cli  ZLIB::ZLIB  GTest::gtest  benchmark::benchmark
 
 find_package(Threads REQUIRED)
@@ -31,6 +31,28 @@ endif()
 message(STATUS "Kokkos ${Kokkos_VERSION} from ${Kokkos_DIR}")
 
 find_package(MPI REQUIRED COMPONENTS CXX)
+
+# --- HDF5 with MPI -----------------------------------------------------------------------------------------------
+# All ranks write one trace; a serial HDF5 cannot. 1.10.2 is the first whose ranks may write compressed arrays together.
+set(MINIGIFT_OLDEST_HDF5 1.10.2)
+enable_language(C)  # FindHDF5 compiles a C program
+set(HDF5_PREFER_PARALLEL ON)
+find_package(HDF5 REQUIRED COMPONENTS C)
+if(NOT HDF5_IS_PARALLEL)
+  message(FATAL_ERROR "HDF5 ${HDF5_VERSION} (${HDF5_C_LIBRARIES}) was built without MPI, which traces need. Install a "
+    "parallel one (Debian: libhdf5-openmpi-dev) or give its folder by -DHDF5_ROOT=...")
+endif()
+if(HDF5_VERSION VERSION_LESS MINIGIFT_OLDEST_HDF5)
+  message(FATAL_ERROR "HDF5 ${HDF5_VERSION} is older than ${MINIGIFT_OLDEST_HDF5}")
+endif()
+add_library(Minigift::hdf5 INTERFACE IMPORTED)
+target_include_directories(Minigift::hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+set(hdf5_libraries ${HDF5_C_LIBRARIES})
+if("${hdf5_libraries}" MATCHES "libhdf5[^;]*[.]so")
+  list(FILTER hdf5_libraries INCLUDE REGEX "libhdf5")  # a shared library brings its own dependencies
+endif()
+target_link_libraries(Minigift::hdf5 INTERFACE ${hdf5_libraries} MPI::MPI_CXX)
+message(STATUS "HDF5 ${HDF5_VERSION} with MPI from ${hdf5_libraries}")
 
 # --- CBLAS and LAPACKE -------------------------------------------------------------------------------------------
 find_path(MINIGIFT_CBLAS_INCLUDE cblas.h

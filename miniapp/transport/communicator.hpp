@@ -172,6 +172,9 @@ class Communicator {
   /// Ranks, nodes, staging and why, limits: one line for the header of a run.
   std::string description() const;
 
+  /// For mpi_handle.hpp.
+  const CommunicatorState& state() const { return *state_; }
+
  private:
   std::unique_ptr<CommunicatorState> state_;
 };

@@ -47,6 +47,7 @@ class CommunicatorState {
 
   int rank() const { return channel_.rank; }
   int size() const { return channel_.size; }
+  MPI_Comm mpi() const { return data_.get(); }
 
   /// Checks the signature, gives the operation its number and tag, and puts it in flight.
   /// make(channel, label, tag) returns a shared_ptr to the operation.
