@@ -8,13 +8,17 @@
 //   to_bfloat16      4 read + 2 written, and the reverse
 //   content_hash     4 read
 //   boundary_counts  4 read
+//   block_encode     4 read + 0.5625 (nvfp4, which reads 4 more for its tensor scale), 1.03125 (mxfp8) or
+//                    0.53125 (mxfp4) written; block_decode the reverse
 //
 // Run:  quantize_benchmark --benchmark_filter=... ; threads as set for Kokkos.
 
 #include "kernels/device/memory.hpp"
+#include "kernels/format/block_format.hpp"
 #include "kernels/format/boundary_counts.hpp"
 #include "kernels/format/hash.hpp"
 #include "kernels/format/quantize.hpp"
+#include "kernels/slice.hpp"
 
 #include <Kokkos_Core.hpp>
 #include <benchmark/benchmark.h>
@@ -67,14 +71,14 @@ struct Problem {
   Vector<float> amax, scale;
 };
 
-/// Times `work` and reports `bytes_per_element` for `n` elements.
+/// Times `work` and reports `moved` bytes per element for `n` elements.
 template <class Work>
-void measure(benchmark::State& state, std::int64_t n, std::int64_t bytes_per_element, const Work& work) {
+void measure(benchmark::State& state, std::int64_t n, double moved, const Work& work) {
   for (auto _ : state) {
     work();
     Kokkos::fence();
   }
-  state.SetBytesProcessed(state.iterations() * n * bytes_per_element);
+  state.SetBytesProcessed(static_cast<std::int64_t>(static_cast<double>(state.iterations() * n) * moved));
   state.SetItemsProcessed(state.iterations() * n);
 }
 
@@ -99,14 +103,14 @@ void quantize_format(benchmark::State& state, Format format, std::int64_t group_
   const std::int64_t n = state.range(0);
   const Problem p(format, n, group_elements == 0 ? n : group_elements);
   DeviceCounters counters;
-  measure(state, n, 4 + bytes_per_code(format) + (keep ? 4 : 0),
+  measure(state, n, static_cast<double>(4 + bytes_per_code(format) + (keep ? 4 : 0)),
           [&] { p.run_quantize(rounding, keep, count ? &counters : nullptr); });
 }
 
 void dequantize_format(benchmark::State& state, Format format, std::int64_t group_elements, bool add) {
   const std::int64_t n = state.range(0);
   const Problem p(format, n, group_elements == 0 ? n : group_elements);
-  measure(state, n, bytes_per_code(format) + (add ? 8 : 4), [&] {
+  measure(state, n, static_cast<double>(bytes_per_code(format) + (add ? 8 : 4)), [&] {
     if (add) return dequantize_add(format, p.codes, p.tiles, p.scale, p.x);
     dequantize(format, p.codes, p.tiles, p.scale, 1.0f, p.x);
   });
@@ -115,7 +119,8 @@ void dequantize_format(benchmark::State& state, Format format, std::int64_t grou
 void native_add_format(benchmark::State& state, Format format) {
   const Problem p(format, state.range(0), state.range(0));
   const Vector<std::uint8_t> sum("sum", p.codes.size());
-  measure(state, state.range(0), 3 * bytes_per_code(format), [&] { native_add(format, p.codes, sum); });
+  measure(state, state.range(0), 3.0 * static_cast<double>(bytes_per_code(format)),
+          [&] { native_add(format, p.codes, sum); });
 }
 
 void to_bfloat16_conversion(benchmark::State& state) {
@@ -140,6 +145,18 @@ void boundaries(benchmark::State& state, Format format) {
   const float scale = on_host(p.scale)(0);
   measure(state, state.range(0), 4,
           [&] { benchmark::DoNotOptimize(boundary_counts(format, p.x, scale).upper); });
+}
+
+/// A matrix of 4096 columns.
+void block_format(benchmark::State& state, BlockFormat format, bool decoding) {
+  const std::int64_t n = state.range(0), columns = 4096;
+  const Matrix<float> x("x", n / columns, columns);
+  fill_normal(flatten(x), 1e-3f);
+  const BlockCodes codes = make_block_codes(format, n / columns, columns);
+  block_encode(x, codes);
+  const double moved = 4 + bytes_per_element(format);
+  if (decoding) return measure(state, n, moved, [&] { block_decode(codes, x); });
+  measure(state, n, moved + (format == BlockFormat::nvfp4 ? 4 : 0), [&] { block_encode(x, codes); });
 }
 
 void register_all() {
@@ -179,6 +196,10 @@ void register_all() {
   add("content_hash", hash);
   for (const Format format : {Format::e4m3, Format::e5m2})
     add("boundary_counts/" + name(format), [=](benchmark::State& state) { boundaries(state, format); });
+  for (const BlockFormat format : {BlockFormat::nvfp4, BlockFormat::mxfp8, BlockFormat::mxfp4}) {
+    add("block_encode/" + name(format), [=](benchmark::State& state) { block_format(state, format, false); });
+    add("block_decode/" + name(format), [=](benchmark::State& state) { block_format(state, format, true); });
+  }
 }
 
 }  // namespace
