@@ -22,8 +22,8 @@
 #include "miniapp/exchange/bucket_plan.hpp"
 #include "miniapp/exchange/coordinates.hpp"
 #include "miniapp/exchange/gradient_exchange.hpp"
-#include "miniapp/exchange/input_moments.hpp"
 #include "miniapp/exchange/method.hpp"
+#include "miniapp/exchange/second_moments.hpp"
 #include "miniapp/exchange/selection.hpp"
 #include "miniapp/model/parameter_registry.hpp"
 #include "miniapp/transport/communicator.hpp"
@@ -91,7 +91,7 @@ class CodecExchange final : public GradientExchange {
   ExchangeOptions options_;
   BucketPlan plan_;
   LayerSelection selection_;
-  InputMoments moments_;
+  SecondMoments moments_;
   Coordinates coordinates_;
   std::vector<std::unique_ptr<BucketPipeline>> pipelines_;
   std::vector<int> pending_;   // per bucket: gradients not yet ready

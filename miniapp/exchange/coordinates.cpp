@@ -7,7 +7,7 @@
 
 namespace minigift {
 
-ColumnTransform::ColumnTransform(const Method& method, const InputMoments& moments, int site) {
+ColumnTransform::ColumnTransform(const Method& method, const SecondMoments& moments, int site) {
   switch (method.coordinates) {
     case CoordinateSystem::euclidean:
       return;
@@ -58,7 +58,7 @@ std::int64_t ColumnTransform::bytes() const {
 Coordinates::Coordinates(std::vector<int> tensor_site)
     : tensor_site_(std::move(tensor_site)), current_(tensor_site_.size()) {}
 
-void Coordinates::refresh(const Method& method, const InputMoments& moments) {
+void Coordinates::refresh(const Method& method, const SecondMoments& moments) {
   site_candidate_.assign(static_cast<std::size_t>(moments.sites()), nullptr);
   for (int site = 0; site < moments.sites(); ++site) {
     if (!moments.used(site)) continue;

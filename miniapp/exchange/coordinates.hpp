@@ -10,8 +10,8 @@
 #include "kernels/geometry/gamma.hpp"
 #include "kernels/geometry/whitening.hpp"
 #include "kernels/view.hpp"
-#include "miniapp/exchange/input_moments.hpp"
 #include "miniapp/exchange/method.hpp"
+#include "miniapp/exchange/second_moments.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,7 @@ namespace minigift {
 class ColumnTransform {
  public:
   /// From the summed moment of one site.
-  ColumnTransform(const Method& method, const InputMoments& moments, int site);
+  ColumnTransform(const Method& method, const SecondMoments& moments, int site);
 
   bool is_identity() const { return low_rank_.is_identity && dense_.is_identity; }
   /// w <- w T, in place; w (rows, d).
@@ -46,7 +46,7 @@ class Coordinates {
 
   /// Computes new transforms for all used sites from the all-reduced moments. Tensors keep their old
   /// transform until adopt(). Every rank computes the same bits from the same moments.
-  void refresh(const Method& method, const InputMoments& moments);
+  void refresh(const Method& method, const SecondMoments& moments);
 
   /// Candidate of the last refresh for a tensor; null if there is none or it is the identity.
   const ColumnTransform* candidate(int tensor) const;

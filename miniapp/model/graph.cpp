@@ -57,8 +57,9 @@ class Graph final : public LlamaGraph<S> {
     return head_loss<S, In>(head_weight_, targets, workspace_);
   }
 
-  void backward(const GradientHook& hook) override {
+  void backward(const BackwardHooks<S>& hooks) override {
     const ScopedFp32Products products(products_);
+    const GradientHook& hook = hooks.gradient;
     if (hook) hook(registry_.head());
     fill(workspace_.d_stream, S(0));
     rms_norm_backward(stream_.back(), final_norm_, workspace_.head_inverse_rms, workspace_.branch,
@@ -71,7 +72,7 @@ class Graph final : public LlamaGraph<S> {
         layer_forward<S, In>(context_, layer, LayerExtent::activations_only, weights(layer), input(layer),
                              activations(layer), workspace_, input_after(layer), {});
       layer_backward<S, In>(context_, layer, weights(layer), gradients_[static_cast<std::size_t>(layer)],
-                            input(layer), activations(layer), workspace_, hook);
+                            input(layer), activations(layer), workspace_, hooks);
     }
     embedding_backward(tokens_, workspace_.d_stream, d_embedding_);
     if (hook) hook(registry_.embedding());
@@ -98,7 +99,7 @@ class Graph final : public LlamaGraph<S> {
                            activations(layer), workspace_, input_after(layer), input_hook);
     rms_norm_forward(stream_.back(), final_norm_, static_cast<S>(context_.shape.rms_epsilon),
                      workspace_.head_input, workspace_.head_inverse_rms);
-    report_input<S, In>(input_hook, registry_[registry_.head()].input_site, workspace_.head_input);
+    report_operand<S, In>(input_hook, registry_[registry_.head()].input_site, workspace_.head_input);
   }
 
   void bind_parameters(const Vector<S>& parameters, const Vector<S>& gradients) {

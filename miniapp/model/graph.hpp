@@ -30,7 +30,7 @@ class LlamaGraph {
   virtual void parameters_changed() = 0;
   virtual double forward(const Vector<const std::int32_t>& tokens, const Vector<const std::int32_t>& targets,
                          S gradient_scale, const InputHook<S>& input_hook) = 0;
-  virtual void backward(const GradientHook& gradient_hook) = 0;
+  virtual void backward(const BackwardHooks<S>& hooks) = 0;
   virtual double evaluate(const Vector<const std::int32_t>& tokens,
                           const Vector<const std::int32_t>& targets) = 0;
   virtual GraphMemory memory() const = 0;

@@ -51,21 +51,29 @@ void layer_forward(const LayerContext<S>& context, std::int64_t layer, LayerExte
                    const LayerActivations<S, In>& activations, const Workspace<S, In>& workspace,
                    const Matrix<S>& y, const InputHook<S>& input_hook);
 
+/// Who looks on in backward.
+template <class S>
+struct BackwardHooks {
+  const GradientHook& gradient;
+  const OutputHook<S>& output;
+};
+
 /// Turns workspace.d_stream from the gradient by y into the gradient by x and adds to `gradients`. Overwrites
-/// activations.gate and activations.up. Calls the hook for the layer's parameters from the last to the first.
+/// activations.gate and activations.up. Calls the hooks for the layer's parameters from the last to the
+/// first.
 template <class S, class In>
 void layer_backward(const LayerContext<S>& context, std::int64_t layer, const LayerWeights<S, In>& weights,
                     const LayerGradients<S>& gradients, const Matrix<const S>& x,
                     const LayerActivations<S, In>& activations, const Workspace<S, In>& workspace,
-                    const GradientHook& gradient_hook);
+                    const BackwardHooks<S>& hooks);
 
 /// Calls the member of the hook that fits the operand type, if there is one.
 template <class S, class In>
-void report_input(const InputHook<S>& hook, int site, const Matrix<const In>& x) {
+void report_operand(const OperandHook<S>& hook, int index, const Matrix<const In>& operand) {
   if constexpr (std::is_same_v<S, In>) {
-    if (hook.full) hook.full(site, x);
+    if (hook.full) hook.full(index, operand);
   } else {
-    if (hook.bf16) hook.bf16(site, x);
+    if (hook.bf16) hook.bf16(index, operand);
   }
 }
 

@@ -89,10 +89,10 @@ double Llama<S>::forward(const Vector<const std::int32_t>& tokens, const Vector<
 }
 
 template <class S>
-void Llama<S>::backward(const GradientHook& gradient_hook) {
+void Llama<S>::backward(const GradientHook& gradient_hook, const OutputHook<S>& output_hook) {
   require(backward_pending_, "backward needs a forward pass before it");
   backward_pending_ = false;
-  graph_->backward(gradient_hook);
+  graph_->backward({gradient_hook, output_hook});
 }
 
 template <class S>

@@ -40,14 +40,24 @@ struct LlamaOptions {
   std::int64_t logits_bytes = 64ll << 20;  // upper bound of the logits that exist at one time
 };
 
-/// Called in forward with each distinct linear input x (R,width) once, in the order of
-/// ParameterRegistry::input_sites(). Exactly one of the two members is called, according to `compute`; an
-/// empty member is skipped. Recomputation in backward does not call it again.
+/// Receives matrices that are operands of products. Exactly one of the two members is called, according to
+/// `compute`; an empty member is skipped.
 template <class S>
-struct InputHook {
-  std::function<void(int input_site, const Matrix<const S>& x)> full;
-  std::function<void(int input_site, const Matrix<const bfloat16>& x)> bf16;
+struct OperandHook {
+  std::function<void(int index, const Matrix<const S>& operand)> full;
+  std::function<void(int index, const Matrix<const bfloat16>& operand)> bf16;
 };
+
+/// Called in forward with each distinct linear input x (R,width) once, index its input site, in the order of
+/// ParameterRegistry::input_sites(). Recomputation in backward does not call it again.
+template <class S>
+using InputHook = OperandHook<S>;
+
+/// Called in backward with the output gradient dy (R,rows) of each linear layer of the decoder, index its
+/// weight's parameter, shortly before the weight's GradientHook. dy is the derivative of gradient_scale times
+/// the mean loss of the micro-batch by y = x w^T. The head is not reported: its (R,V) never exists at once.
+template <class S>
+using OutputHook = OperandHook<S>;
 
 /// Called in backward when the gradient of a parameter has received its last contribution of this
 /// micro-batch. Every parameter once, in strictly descending registry index: head, final norm, last layer
@@ -104,7 +114,7 @@ class Llama {
                  S gradient_scale, const InputHook<S>& input_hook = {});
 
   /// Adds the gradients of the last forward to gradients().
-  void backward(const GradientHook& gradient_hook = {});
+  void backward(const GradientHook& gradient_hook = {}, const OutputHook<S>& output_hook = {});
 
   /// Mean loss as forward, but touches no gradient and no parameter. Not between forward and backward.
   double evaluate(const Vector<const std::int32_t>& tokens, const Vector<const std::int32_t>& targets);

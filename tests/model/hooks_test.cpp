@@ -1,5 +1,6 @@
 // The two hooks: when gradients are finished, and which inputs the linear layers saw.
 
+#include "kernels/device/memory.hpp"
 #include "kernels/format/bfloat16.hpp"
 #include "tests/model/fixture.hpp"
 
@@ -119,6 +120,51 @@ TEST(InputHook, InputsSpanTheGradientsTheyFeed) {
       for (std::size_t r = 0; r < rows; ++r)
         project_out(&basis[r * columns], &gradient[g * columns]);
     EXPECT_LT(norm(gradient), 1e-10 * before) << parameter.name;
+  }
+}
+
+// With x from the input hook and dy from the output hook, dy^T x is the gradient of the weight between them.
+TEST(OutputHook, OutputGradientsTimesInputsAreTheWeightGradients) {
+  for (const bool recompute : {false, true}) {
+    const LlamaShape shape = odd_shape();
+    Llama<double> model(shape, {.B = B, .T = T, .recompute = recompute});
+    set_hashed_weights(model);
+    const Batch batch = make_tokens(4, B, T, shape.vocabulary).batch(0, B);
+    std::vector<HostMatrix<double>> inputs(model.registry().input_sites().size());
+    const InputHook<double> see_input{
+        .full = [&](int site,
+                    const Matrix<const double>& x) { inputs[static_cast<std::size_t>(site)] = on_host(x); },
+        .bf16 = {}};
+    int linear_layers = 0;
+    std::vector<HostMatrix<double>> outputs(static_cast<std::size_t>(model.registry().size()));
+    const OutputHook<double> see_output{.full =
+                                            [&](int parameter, const Matrix<const double>& dy) {
+                                              outputs[static_cast<std::size_t>(parameter)] = on_host(dy);
+                                              ++linear_layers;
+                                            },
+                                        .bf16 = {}};
+    model.forward(batch.tokens, batch.targets, 0.5, see_input);
+    model.backward({}, see_output);
+    int hidden_matrices = 0;
+    for (int index = 0; index < model.registry().size(); ++index) {
+      const Parameter& parameter = model.registry()[index];
+      if (!is_hidden_matrix(parameter.role)) continue;
+      ++hidden_matrices;
+      const auto& dy = outputs[static_cast<std::size_t>(index)];
+      const auto& x = inputs[static_cast<std::size_t>(parameter.input_site)];
+      ASSERT_EQ(extent(dy, 0), B * T) << parameter.name;
+      ASSERT_EQ(extent(dy, 1), parameter.rows) << parameter.name;
+      const HostMatrix<double> w = on_host(model.gradient(index));
+      const double scale = norm(to_host(model.gradient(index)));
+      for (std::int64_t i = 0; i < parameter.rows; ++i)
+        for (std::int64_t j = 0; j < parameter.columns; ++j) {
+          double sum = 0.0;
+          for (std::int64_t r = 0; r < B * T; ++r)
+            sum += dy(r, i) * x(r, j);
+          ASSERT_NEAR(sum, w(i, j), 1e-12 * scale) << parameter.name;
+        }
+    }
+    EXPECT_EQ(linear_layers, hidden_matrices);
   }
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-// The second moment A = E[x x^T] of the inputs of each linear layer, gathered while forward runs.
+// Second moments of what enters or leaves linear layers, gathered while forward and backward run: A = E[x
+// x^T] of the inputs, or G = E[d d^T] of the output gradients.
 //
-// Layers that read the same activations share one moment (q, k, v; gate, up): a *site* is a distinct input. A
-// low-rank method keeps a sketch (d x k), the dense methods the whole matrix (d x d). Both are sums over
-// tokens, so that micro-batches and ranks add.
+// A *site* is a distinct matrix of tokens: layers that read the same activations share one (q, k, v; gate,
+// up). A low-rank method keeps a sketch (d x k), the dense methods the whole matrix (d x d). Both are sums
+// over tokens, so that micro-batches and ranks add.
 
 #include "kernels/format/bfloat16.hpp"
 #include "kernels/geometry/sketch.hpp"
@@ -16,10 +17,10 @@
 
 namespace minigift {
 
-class InputMoments {
+class SecondMoments {
  public:
   /// `site_width[s]` is the width d of site s, 0 for a site that no selected tensor reads.
-  InputMoments(const Method& method, const std::vector<std::int64_t>& site_width, std::uint64_t seed);
+  SecondMoments(const Method& method, const std::vector<std::int64_t>& site_width, std::uint64_t seed);
 
   /// Adds the tokens x (R, d) of one micro-batch. Ignores sites of width 0.
   void observe(int site, const Matrix<const float>& x);

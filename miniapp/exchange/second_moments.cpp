@@ -1,4 +1,4 @@
-#include "miniapp/exchange/input_moments.hpp"
+#include "miniapp/exchange/second_moments.hpp"
 
 #include "kernels/device/memory.hpp"
 #include "kernels/format/hash.hpp"
@@ -41,8 +41,8 @@ void add_trace_and_count(const Matrix<const In>& x, const Vector<double>& trace_
 
 }  // namespace
 
-InputMoments::InputMoments(const Method& method, const std::vector<std::int64_t>& site_width,
-                           std::uint64_t seed)
+SecondMoments::SecondMoments(const Method& method, const std::vector<std::int64_t>& site_width,
+                             std::uint64_t seed)
     : dense_(method.coordinates != CoordinateSystem::input_low_rank), sites_(site_width.size()) {
   for (std::size_t s = 0; s < sites_.size(); ++s) {
     Site& site = sites_[s];
@@ -59,7 +59,7 @@ InputMoments::InputMoments(const Method& method, const std::vector<std::int64_t>
 }
 
 template <class In>
-void InputMoments::observe_any(int site, const Matrix<const In>& x) {
+void SecondMoments::observe_any(int site, const Matrix<const In>& x) {
   Site& target = sites_[static_cast<std::size_t>(site)];
   if (target.width == 0) return;
   if (dense_) {
@@ -70,14 +70,14 @@ void InputMoments::observe_any(int site, const Matrix<const In>& x) {
   }
 }
 
-void InputMoments::observe(int site, const Matrix<const float>& x) {
+void SecondMoments::observe(int site, const Matrix<const float>& x) {
   observe_any<float>(site, x);
 }
-void InputMoments::observe(int site, const Matrix<const bfloat16>& x) {
+void SecondMoments::observe(int site, const Matrix<const bfloat16>& x) {
   observe_any<bfloat16>(site, x);
 }
 
-void InputMoments::all_reduce(Communicator& communicator) {
+void SecondMoments::all_reduce(Communicator& communicator) {
   std::vector<Request> requests;
   for (Site& site : sites_) {
     if (site.width == 0) continue;
@@ -90,7 +90,7 @@ void InputMoments::all_reduce(Communicator& communicator) {
   communicator.synchronize();  // under the watchdog, before the host reads
 }
 
-bool InputMoments::finite() const {
+bool SecondMoments::finite() const {
   for (const Site& site : sites_) {
     if (site.width == 0) continue;
     if (count_non_finite(Vector<const float>(site.sketch.y.data(), site.sketch.y.size())) > 0) return false;
@@ -98,20 +98,20 @@ bool InputMoments::finite() const {
   return true;
 }
 
-void InputMoments::reset() {
+void SecondMoments::reset() {
   for (Site& site : sites_) {
     if (site.width > 0) sketch_reset(site.sketch);
   }
 }
 
-void InputMoments::reset_warm() {
+void SecondMoments::reset_warm() {
   for (Site& site : sites_) {
     if (site.width > 0 && !dense_) site.omega = sketch_warm_test_matrix(site.sketch, site.omega);
   }
   reset();
 }
 
-Matrix<double> InputMoments::dense_moment(int site) const {
+Matrix<double> SecondMoments::dense_moment(int site) const {
   const Matrix<float> sum = at(site).sketch.y;
   const double scale = 1.0 / std::max<double>(1.0, static_cast<double>(tokens(site)));
   const std::int64_t d = extent(sum, 0);
@@ -126,12 +126,12 @@ Matrix<double> InputMoments::dense_moment(int site) const {
   return moment;
 }
 
-std::int64_t InputMoments::tokens(int site) const {
+std::int64_t SecondMoments::tokens(int site) const {
   const auto host = on_host(at(site).sketch.trace_count);
   return static_cast<std::int64_t>(host(1));
 }
 
-std::int64_t InputMoments::bytes() const {
+std::int64_t SecondMoments::bytes() const {
   std::int64_t bytes = 0;
   for (const Site& site : sites_) {
     bytes += 4 * static_cast<std::int64_t>(site.omega.size() + site.sketch.y.size());
