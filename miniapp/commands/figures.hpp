@@ -1,5 +1,5 @@
 #pragma once
-// Figures are drawn by results/plot_training.py, with the system's own Python.
+// Figures are drawn by the scripts in results/, with the system's own Python.
 
 #include "miniapp/deck/output_deck.hpp"
 
@@ -7,8 +7,10 @@
 
 namespace minigift {
 
-/// Draws the figures of a finished run into its folder. Returns the line to print: where they are, or why
-/// there are none and which command draws them.
-std::string draw_figures(const OutputDeck& output);
+/// Each draws the figures of a finished run into its folder and returns the line to print: where they are, or
+/// why there are none and which command draws them.
+std::string draw_training_figures(const OutputDeck& output);
+/// `trace` may be empty: then the figures that need its gradients are left out. Serves fidelity and profile.
+std::string draw_fidelity_figures(bool wanted, const std::string& trace, const std::string& folder);
 
 }  // namespace minigift

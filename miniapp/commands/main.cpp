@@ -20,7 +20,7 @@ namespace minigift {
 namespace {
 
 std::string version_text() {
-  return fmt::format("minigift {} (git {}{})", MINIGIFT_VERSION, build_git_commit(),
+  return fmt::format("minigift {} (git {}{})", program_version(), build_git_commit(),
                      build_git_dirty() ? ", changed" : "");
 }
 

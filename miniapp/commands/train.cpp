@@ -6,15 +6,18 @@
 #include "miniapp/commands/setup.hpp"
 #include "miniapp/commands/train_report.hpp"
 #include "miniapp/data/token_source.hpp"
+#include "miniapp/deck/raw_value.hpp"
 #include "miniapp/exchange/error_bound.hpp"
 #include "miniapp/report/memory.hpp"
 #include "miniapp/report/results_folder.hpp"
 #include "miniapp/report/run_record.hpp"
+#include "miniapp/train/trace_recorder.hpp"
 #include "miniapp/train/trainer.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 namespace minigift {
@@ -29,6 +32,9 @@ void add_train_command(CLI::App& app, TrainArguments& arguments) {
       ->take_all();
   command->add_option("--out", arguments.output,
                       "New folder for run.json, steps.csv and figures (same as output.directory)");
+  command->add_option("--trace", arguments.trace,
+                      "New HDF5 file for gradients and second moments of the steps in [trace] (same as "
+                      "trace.file)");
   command->add_flag("--print-deck", arguments.print_deck,
                     "Print the effective deck (defaults, deck and overrides together) and stop");
   command->add_flag("--help-deck", arguments.print_help_deck,
@@ -56,11 +62,23 @@ struct MethodRun {
   double error_bound = not_measured;
 };
 
+/// Whether this method's training is the one that [trace] writes.
+bool is_traced(const Deck& deck, const MethodDeck& method) {
+  if (deck.trace.file.empty()) return false;
+  return method.name == (deck.trace.method.empty() ? deck.exchange.methods.front() : deck.trace.method);
+}
+
 MethodRun run_method(const Deck& deck, const MethodDeck& method, const TokenSource& source,
                      Communicator& communicator, RegionTimer& timer, StepsFile* file,
                      TrainProgress& progress) {
   const bool own_peak = reset_peak_memory();
   Trainer trainer(deck, method, source, communicator, &timer);
+  std::unique_ptr<TraceRecorder> recorder;
+  if (is_traced(deck, method)) {
+    recorder = std::make_unique<TraceRecorder>(deck, method.name, trainer.model().registry(),
+                                               trainer.model().gradients(), communicator);
+    trainer.observe(recorder.get());
+  }
   MethodRun run;
   progress.begin_method(trainer.description(), trainer.validate());
   if (!own_peak)
@@ -82,6 +100,11 @@ MethodRun run_method(const Deck& deck, const MethodDeck& method, const TokenSour
     if (row.skipped) progress.message(trainer.skipped().back());
     rows.push_back(std::move(row));
     if (last) break;
+  }
+  if (recorder) {
+    recorder->finish();
+    progress.message(fmt::format("  trace: {} step{} of {} written to {}", recorder->steps_written(),
+                                 recorder->steps_written() == 1 ? "" : "s", method.name, recorder->path()));
   }
 
   run.summary = summarize(rows, warmup_rows(static_cast<std::int64_t>(rows.size())));
@@ -137,7 +160,9 @@ std::vector<VerifyLine> verify(const std::vector<MethodRun>& runs) {
 
 int run_train(const TrainArguments& arguments) {
   const std::string started = utc_now();
-  Setup setup = set_up(arguments.deck, arguments.overrides, arguments.output, arguments.share_gpu);
+  std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.trace.empty()) overrides.push_back("trace.file=" + toml_string(arguments.trace));
+  Setup setup = set_up(arguments.deck, overrides, arguments.output, arguments.share_gpu);
   Communicator& communicator = *setup.communicator;
   const Deck& deck = setup.deck;
   const bool root = communicator.rank() == 0;
@@ -153,6 +178,11 @@ int run_train(const TrainArguments& arguments) {
     BatchSampler(*source, deck.train.seed, deck.train.sequence_length, deck.train.validation_sequences);
     llama_shape(deck.model).check();
     check_products_available(deck);
+    if (!deck.trace.file.empty()) {
+      traced_tensors(deck.trace.tensors, ParameterRegistry(llama_shape(deck.model)));
+      require_usage(!std::filesystem::exists(deck.trace.file),
+                    "trace.file = {} exists; results are never overwritten", deck.trace.file);
+    }
     for (const MethodDeck& method : deck.methods) {
       const Method resolved = resolve_method(method, deck.exchange, communicator.size());
       check_method(resolved, llama_shape(deck.model));
@@ -201,7 +231,7 @@ int run_train(const TrainArguments& arguments) {
   communicator.together([&] {
     if (!root || deck.output.directory.empty()) return;
     write_run_json(deck.output.directory, record);
-    fmt::print("{}", draw_figures(deck.output));
+    fmt::print("{}", draw_training_figures(deck.output));
   });
   if (root) fmt::print("RESULT {}\n", is_valid ? "VALID" : "INVALID");
   return is_valid ? 0 : 1;

@@ -12,6 +12,7 @@ struct TrainArguments {
   std::string deck;
   std::vector<std::string> overrides;  ///< the words after each --set
   std::string output;                  ///< --out
+  std::string trace;                   ///< --trace
   bool share_gpu = false;              ///< --share-gpu
   bool print_deck = false;
   bool print_help_deck = false;

@@ -14,6 +14,7 @@
 #include "miniapp/deck/model_deck.hpp"
 #include "miniapp/deck/optimizer_deck.hpp"
 #include "miniapp/deck/output_deck.hpp"
+#include "miniapp/deck/trace_deck.hpp"
 #include "miniapp/deck/train_deck.hpp"
 
 #include <map>
@@ -27,6 +28,7 @@ struct Deck {
   TrainDeck train;
   OptimizerDeck optimizer;
   ExchangeDeck exchange;
+  TraceDeck trace;
   OutputDeck output;
   std::vector<MethodDeck> methods;  ///< one per name in exchange.methods, same order, complete
   std::map<std::string, std::string>
@@ -40,6 +42,7 @@ struct Deck {
     visit("train", self.train);
     visit("optimizer", self.optimizer);
     visit("exchange", self.exchange);
+    visit("trace", self.trace);
     visit("output", self.output);
   }
 };

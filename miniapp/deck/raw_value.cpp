@@ -4,6 +4,7 @@
 
 #include <toml++/toml.h>
 
+#include <optional>
 #include <sstream>
 
 namespace minigift {
@@ -54,10 +55,16 @@ RawValue convert(const toml::node& node, const std::string& file) {
     result.value = convert_table(*table, file);
   } else if (const auto* array = node.as_array()) {
     RawList list;
+    RawIntegers integers;
     for (const toml::node& element : *array) {
       if (const auto* word = element.as_string()) list.push_back(word->get());
+      if (const auto* integer = element.as_integer()) integers.push_back(integer->get());
     }
-    if (list.size() == array->size()) result.value = std::move(list);
+    if (list.size() == array->size()) {
+      result.value = std::move(list);
+    } else if (integers.size() == array->size()) {
+      result.value = std::move(integers);
+    }
   }
   return result;
 }
@@ -73,15 +80,24 @@ RawList split_at_commas(const std::string& text) {
   return words;
 }
 
-RawValue override_value(const std::string& text) {
+/// The value, or nothing where the text is no TOML.
+std::optional<RawValue> toml_value(const std::string& text) {
   try {
     const toml::table table = toml::parse("value = " + text + "\n");
     const toml::node* node = table.get("value");
     const bool date = node->is_date() || node->is_time() || node->is_date_time();
     if (table.size() == 1 && !date) return convert(*node, "");
   } catch (const toml::parse_error&) {
-    // Not TOML: a bare word. Quotes on a command line are easily lost to the shell, so they are not asked
-    // for.
+  }
+  return std::nullopt;
+}
+
+RawValue override_value(const std::string& text) {
+  if (auto value = toml_value(text)) return *std::move(value);
+  // Brackets and quotes on a command line are easily lost to the shell, so they are not asked for: 50,200 is
+  // a list of integers, other words are strings.
+  if (auto value = toml_value("[" + text + "]")) {
+    if (std::holds_alternative<RawIntegers>(value->value)) return *std::move(value);
   }
   RawValue result;
   result.text = toml_string(text);
@@ -96,9 +112,9 @@ RawValue override_value(const std::string& text) {
 }  // namespace
 
 std::string_view RawValue::kind() const {
-  static constexpr std::string_view names[] = {"something else", "true or false", "an integer",
-                                               "a number",       "a string",      "a list of strings",
-                                               "a table"};
+  static constexpr std::string_view names[] = {"something else",     "true or false", "an integer",
+                                               "a number",           "a string",      "a list of strings",
+                                               "a list of integers", "a table"};
   return names[value.index()];
 }
 

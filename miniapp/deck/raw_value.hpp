@@ -13,10 +13,12 @@ namespace minigift {
 struct RawEntry;
 using RawTable = std::vector<RawEntry>;
 using RawList = std::vector<std::string>;
+using RawIntegers = std::vector<std::int64_t>;
 
 struct RawValue {
-  /// monostate: a kind of value no key has (dates, arrays of other things than strings).
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, RawList, RawTable> value;
+  /// monostate: a kind of value no key has (dates, arrays of other things than strings or integers). The
+  /// empty array is a RawList.
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, RawList, RawIntegers, RawTable> value;
   std::string text;  ///< as TOML, on one line, for messages
 
   const RawTable* table() const { return std::get_if<RawTable>(&value); }

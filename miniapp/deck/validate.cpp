@@ -123,6 +123,33 @@ void validate_method(const MethodDeck& method, const Deck& deck, const Checker& 
                 "mixes patterns with \"all\", \"auto\" or \"file:\", which stand alone");
 }
 
+void validate_trace(const Deck& deck, std::int64_t ranks, const Checker& checker) {
+  const TraceDeck& trace = deck.trace;
+  if (trace.file.empty()) {
+    checker.check(trace.steps.empty(), "trace.steps", "trace.file",
+                  "there is no file to write them to; give one, or --trace FILE");
+    return;
+  }
+  const auto& methods = deck.exchange.methods;
+  checker.check(
+      trace.method.empty() || std::find(methods.begin(), methods.end(), trace.method) != methods.end(),
+      "trace.method", "exchange.methods", "the traced method is not among those that are run");
+  for (const std::int64_t step : trace.steps)
+    checker.check(step <= deck.train.steps, "trace.steps", "train.steps",
+                  "a traced step lies beyond the last");
+  checker.check(!trace.content.empty(), "trace.content", "leaves nothing to write");
+  checker.check(!trace.tensors.empty(), "trace.tensors", "leaves nothing to write");
+  checker.check(trace.ranks <= ranks, "trace.ranks",
+                fmt::format("is more than the {} rank{} there are", ranks, ranks == 1 ? "" : "s"));
+  const std::int64_t batch = trace.global_batch;
+  checker.check(batch % deck.train.micro_batch == 0 && (batch / deck.train.micro_batch) % ranks == 0,
+                "trace.global_batch", "train.micro_batch",
+                fmt::format("global_batch must be a multiple of micro_batch times the {} rank{}", ranks,
+                            ranks == 1 ? "" : "s"));
+  checker.check(trace.deflate > 0 || !trace.shuffle, "trace.shuffle", "trace.deflate",
+                "shuffling alone saves nothing; set deflate as well");
+}
+
 }  // namespace
 
 void validate(const Deck& deck, std::int64_t ranks) {
@@ -133,6 +160,7 @@ void validate(const Deck& deck, std::int64_t ranks) {
   validate_train(deck.train, ranks, checker);
   checker.check(deck.train.validation_sequences % deck.train.micro_batch == 0, "train.validation_sequences",
                 "train.micro_batch", "validation goes by whole micro-batches, so micro_batch must divide it");
+  validate_trace(deck, ranks, checker);
   for (const MethodDeck& method : deck.methods)
     validate_method(method, deck, checker);
 }

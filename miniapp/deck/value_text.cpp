@@ -54,6 +54,10 @@ std::string value_text(const std::vector<std::string>& value) {
   return text + "]";
 }
 
+std::string value_text(const std::vector<std::int64_t>& value) {
+  return fmt::format("[{}]", fmt::join(value, ", "));
+}
+
 std::string allowed_text(const bool&, const Key&) {
   return "true or false";
 }
@@ -68,6 +72,9 @@ std::string allowed_text(const std::string&, const Key&) {
 }
 std::string allowed_text(const std::vector<std::string>&, const Key&) {
   return "a string or a list of strings";
+}
+std::string allowed_text(const std::vector<std::int64_t>&, const Key& key) {
+  return "a list of integers" + range_text(key);
 }
 std::string allowed_words(const std::string_view* names, std::size_t count) {
   std::string text = "one of ";
@@ -127,6 +134,23 @@ std::string assign(const RawValue& raw, const Key&, std::vector<std::string>& va
     value = *list;
   } else {
     return wrong_type(raw);
+  }
+  return "";
+}
+
+std::string assign(const RawValue& raw, const Key& key, std::vector<std::int64_t>& value) {
+  const auto* empty = std::get_if<RawList>(&raw.value);
+  if (const auto* integer = std::get_if<std::int64_t>(&raw.value)) {
+    value = {*integer};
+  } else if (const auto* list = std::get_if<RawIntegers>(&raw.value)) {
+    value = *list;
+  } else if (empty != nullptr && empty->empty()) {
+    value.clear();
+  } else {
+    return wrong_type(raw);
+  }
+  for (const std::int64_t element : value) {
+    if (!in_range(static_cast<double>(element), key)) return "is out of range";
   }
   return "";
 }

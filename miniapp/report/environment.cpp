@@ -70,6 +70,10 @@ bool environment_name_allowed(std::string_view name) {
                      [&](std::string_view p) { return name.starts_with(p); });
 }
 
+std::string program_version() {
+  return MINIGIFT_VERSION;
+}
+
 nlohmann::ordered_json environment_record(const LibraryVersions& libraries) {
   nlohmann::ordered_json record;
   record["git"] = {{"commit", build_git_commit()}, {"dirty", build_git_dirty()}};

@@ -28,6 +28,9 @@ nlohmann::ordered_json placement_record(int rank, const nlohmann::ordered_json& 
 /// "2026-01-31T12:34:56Z"
 std::string utc_now();
 
+/// Version of the program, such as "0.1.0".
+std::string program_version();
+
 /// Git commit of the sources this program was built from ("unknown" outside a repository), and whether they
 /// had changes.
 std::string build_git_commit();

@@ -69,16 +69,29 @@ Trainer::Trainer(const Deck& deck, const MethodDeck& method, const TokenSource& 
                                                 model_.registry(), model_.gradients(), communicator,
                                                 exchange_options(deck))),
       optimizer_(deck.optimizer, model_.registry(), model_.parameters(), model_.gradients()),
-      check_(model_.registry(), model_.gradients(), communicator),
-      micro_batches_(deck.train.global_batch / (deck.train.micro_batch * communicator.size())) {
+      check_(model_.registry(), model_.gradients(), communicator) {
   const auto rows = static_cast<std::size_t>(deck.train.micro_batch * deck.train.sequence_length);
   host_tokens_ = HostVector<std::int32_t>("minigift::host_tokens", rows);
   host_targets_ = HostVector<std::int32_t>("minigift::host_targets", rows);
   tokens_ = Vector<std::int32_t>("minigift::tokens", rows);
   targets_ = Vector<std::int32_t>("minigift::targets", rows);
-  input_hook_.full = [this](int site, const Matrix<const float>& x) { exchange_->observe_input(site, x); };
-  input_hook_.bf16 = [this](int site, const Matrix<const bfloat16>& x) { exchange_->observe_input(site, x); };
+  const auto see_input = [this](int site, const auto& x) {
+    if (exchange_->observes_inputs()) exchange_->observe_input(site, x);
+    if (!observing_inputs_) return;
+    const ScopedRegion region{std::string(untimed_region)};
+    observer_->observe_input(site, x);
+  };
+  const auto see_output = [this](int parameter, const auto& dy) {
+    const ScopedRegion region{std::string(untimed_region)};
+    observer_->observe_output(parameter, dy);
+  };
+  input_hook_ = {see_input, see_input};
+  output_hook_ = {see_output, see_output};
   model_.initialise(static_cast<std::uint64_t>(deck.train.seed));
+}
+
+std::int64_t Trainer::micro_batches(std::int64_t global_batch) const {
+  return global_batch / (deck_.train.micro_batch * communicator_.size());
 }
 
 void Trainer::load_micro_batch(std::int64_t index) {
@@ -90,24 +103,30 @@ void Trainer::load_micro_batch(std::int64_t index) {
   copy(targets_, host_targets_);
 }
 
-double Trainer::accumulate_gradients(bool check) {
-  const GradientHook ready = [this, check](int tensor) {
+double Trainer::accumulate_gradients(bool check, bool observed) {
+  const GradientHook ready = [this, check, observed](int tensor) {
     if (check) check_.capture(tensor);
+    if (observed) {
+      const ScopedRegion region{std::string(untimed_region)};
+      observer_->gradient_ready(tensor);
+    }
     exchange_->ready(tensor);
   };
+  observing_inputs_ = observed && observer_->observes_inputs();
+  const bool inputs = observing_inputs_ || exchange_->observes_inputs();
+  const bool outputs = observed && observer_->observes_outputs();
   const auto scale = 1.0f / static_cast<float>(micro_batches_);
   double loss = 0.0;
   for (std::int64_t m = 0; m < micro_batches_; ++m) {
     load_micro_batch(m);
     {
       const ScopedRegion region("forward");
-      loss += model_.forward(tokens_, targets_, scale,
-                             exchange_->observes_inputs() ? input_hook_ : InputHook<float>{});
+      loss += model_.forward(tokens_, targets_, scale, inputs ? input_hook_ : InputHook<float>{});
     }
     const bool last = m + 1 == micro_batches_;
     if (last) exchange_->begin_backward();
     const ScopedRegion region("backward");
-    model_.backward(last ? ready : GradientHook{});
+    model_.backward(last ? ready : GradientHook{}, outputs ? output_hook_ : OutputHook<float>{});
   }
   return loss / static_cast<double>(micro_batches_);
 }
@@ -118,10 +137,13 @@ StepRow Trainer::step() {
   const bool check = every > 0 && (step_ % every == 0 || step_ == 1);
   if (timer_ != nullptr) timer_->reset();
   const TransportCounters before = communicator_.counters();
+  const bool observed = observer_ != nullptr && observer_->begin_step(step_);
+  const std::int64_t planned = deck_.train.global_batch;
+  micro_batches_ = micro_batches(observed ? observer_->global_batch(step_, planned) : planned);
 
   exchange_->begin_step(step_ - 1);
   model_.zero_gradients();
-  const double loss = accumulate_gradients(check);
+  const double loss = accumulate_gradients(check, observed);
   const ExchangeResult result = exchange_->finish();
 
   StepRow row;
@@ -157,6 +179,13 @@ StepRow Trainer::step() {
     row.relative_l2_error = error.relative_l2;
     row.cosine = error.cosine;
   }
+  if (observed) {
+    observer_->end_step({.step = step_,
+                         .learning_rate = row.learning_rate,
+                         .local_loss = loss,
+                         .micro_batches = micro_batches_,
+                         .tokens = micro_batches_ * size(tokens_)});
+  }
   check_replicas(check || step_ == deck_.train.steps);
   return row;
 }
@@ -173,7 +202,7 @@ void Trainer::collect_times(StepRow& row, const TransportCounters& before) {
     row.phases[i] = communicator_.max_over_ranks(phases[i]);
   row.step_seconds = communicator_.max_over_ranks(timer_->step_seconds());
   row.tokens_per_second =
-      static_cast<double>(deck_.train.global_batch * deck_.train.sequence_length) / row.step_seconds;
+      static_cast<double>(communicator_.size() * micro_batches_ * size(tokens_)) / row.step_seconds;
 }
 
 void Trainer::check_replicas(bool measure) {

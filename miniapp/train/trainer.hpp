@@ -16,6 +16,7 @@
 #include "miniapp/report/region_timer.hpp"
 #include "miniapp/report/step_row.hpp"
 #include "miniapp/train/optimizer.hpp"
+#include "miniapp/train/step_observer.hpp"
 #include "miniapp/transport/communicator.hpp"
 
 #include <memory>
@@ -35,6 +36,9 @@ class Trainer {
   /// Collective. All references must outlive the trainer. `timer` may be null: then rows hold no times.
   Trainer(const Deck& deck, const MethodDeck& method, const TokenSource& source, Communicator& communicator,
           RegionTimer* timer);
+
+  /// Lets someone look on at the steps from now on; null: nobody. The observer must outlive its steps.
+  void observe(StepObserver* observer) { observer_ = observer; }
 
   /// One optimizer step, the next from 1 on. Collective. Throws RuntimeError if replicas differ and neither
   /// the method nor the deck allows it.
@@ -58,7 +62,9 @@ class Trainer {
   std::int64_t exchange_memory_bytes() const { return exchange_->memory_bytes(); }
 
  private:
-  double accumulate_gradients(bool check);
+  /// Micro-batches M of this rank for a global batch.
+  std::int64_t micro_batches(std::int64_t global_batch) const;
+  double accumulate_gradients(bool check, bool observed);
   void load_micro_batch(std::int64_t index);
   void collect_times(StepRow& row, const TransportCounters& before);
   void check_replicas(bool measure);
@@ -72,8 +78,11 @@ class Trainer {
   Optimizer optimizer_;
   ExchangeCheck check_;
   InputHook<float> input_hook_;
+  OutputHook<float> output_hook_;
+  StepObserver* observer_ = nullptr;
+  bool observing_inputs_ = false;  // in this step
 
-  std::int64_t micro_batches_;  // M
+  std::int64_t micro_batches_ = 0;  // M of this step
   HostVector<std::int32_t> host_tokens_, host_targets_;
   Vector<std::int32_t> tokens_, targets_;  // (B*T)
   std::int64_t step_ = 0;
