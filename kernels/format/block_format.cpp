@@ -111,7 +111,11 @@ struct BlockShape {
 /// factors[i] of the elements of a group from those of its blocks.
 template <class Rules>
 KOKKOS_FORCEINLINE_FUNCTION void spread(const float* of_blocks, float* factors) {
-  for_lanes(group_elements, [=](int i) { factors[i] = of_blocks[i / Rules::elements]; });
+  for (int block = 0; block < group_elements / Rules::elements; ++block) {
+    const float factor = of_blocks[block];
+    float* const to = factors + block * Rules::elements;
+    for_lanes(Rules::elements, [=](int i) { to[i] = factor; });
+  }
 }
 
 /// body(first, count) for the blocks of a row, span by span.
@@ -168,11 +172,9 @@ struct EncodeBlocks {
     float* const inverse = inverses;
     std::uint8_t* const scale = scales + row * shape.row_blocks + first;
     const typename Rules::Context of = context;
-    for_lanes(blocks, [=](int block) {
-      const std::uint8_t code = Rules::scale_code(amax[block], of);
-      scale[block] = code;
-      inverse[block] = inverse_multiplier(Rules::multiplier(code, of));
-    });
+    for_lanes(blocks, [=](int block) { scale[block] = Rules::scale_code(amax[block], of); });
+    for_lanes(blocks,
+              [=](int block) { inverse[block] = inverse_multiplier(Rules::multiplier(scale[block], of)); });
     shape.for_groups(
         first, blocks,
         [&](int block) {

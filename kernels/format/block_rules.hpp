@@ -71,8 +71,9 @@ using Mxfp4 = Mx<E2M1, 4>;
 /// 1 / multiplier for the encoder; 0 for the scale 0 of an NVFP4 block too small for it, whose elements
 /// become zeros.
 KOKKOS_FORCEINLINE_FUNCTION float inverse_multiplier(float multiplier) {
-  const float inverse = 1.0f / multiplier;
-  return multiplier == 0.0f ? 0.0f : inverse;
+  // A mask, not a choice, which a compiler would turn into a branch around the division.
+  const std::uint32_t keep = bit_cast<std::uint32_t>(multiplier) != 0 ? 0xFFFFFFFFu : 0u;
+  return bit_cast<float>(bit_cast<std::uint32_t>(1.0f / multiplier) & keep);
 }
 
 /// Calls `body(Rules{})` with the rules of a format.
