@@ -10,12 +10,15 @@
 //   boundary_counts  4 read
 //   block_encode     4 read + 0.5625 (nvfp4, which reads 4 more for its tensor scale), 1.03125 (mxfp8) or
 //                    0.53125 (mxfp4) written; block_decode the reverse
+//   hadamard         4 read + 4 written, two passes (k + 1 flop per element each); rows of d columns in the
+//   name
 //
 // Run:  quantize_benchmark --benchmark_filter=... ; threads as set for Kokkos.
 
 #include "kernels/device/memory.hpp"
 #include "kernels/format/block_format.hpp"
 #include "kernels/format/boundary_counts.hpp"
+#include "kernels/format/hadamard.hpp"
 #include "kernels/format/hash.hpp"
 #include "kernels/format/quantize.hpp"
 #include "kernels/slice.hpp"
@@ -24,6 +27,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace {
@@ -159,6 +163,19 @@ void block_format(benchmark::State& state, BlockFormat format, bool decoding) {
   measure(state, n, moved + (format == BlockFormat::nvfp4 ? 4 : 0), [&] { block_encode(x, codes); });
 }
 
+/// Forward and inverse by turns, so that values keep their size.
+void hadamard(benchmark::State& state, std::int64_t d) {
+  const std::int64_t rows = state.range(0) / d;
+  const Matrix<float> x("x", static_cast<std::size_t>(rows), static_cast<std::size_t>(d));
+  fill_normal(flatten(x), 1.0f);
+  const Hadamard rotation = make_hadamard(d, 1);
+  bool inverse = false;
+  measure(state, rows * d, 8, [&] {
+    inverse ? apply_inverse_hadamard(x, rotation) : apply_hadamard(x, rotation);
+    inverse = !inverse;
+  });
+}
+
 void register_all() {
   const auto add = [](const std::string& name, const auto& work) {
     benchmark::RegisterBenchmark(name.c_str(), work)
@@ -196,6 +213,8 @@ void register_all() {
   add("content_hash", hash);
   for (const Format format : {Format::e4m3, Format::e5m2})
     add("boundary_counts/" + name(format), [=](benchmark::State& state) { boundaries(state, format); });
+  for (const std::int64_t d : {1024, 2688})
+    add("hadamard/d" + std::to_string(d), [=](benchmark::State& state) { hadamard(state, d); });
   for (const BlockFormat format : {BlockFormat::nvfp4, BlockFormat::mxfp8, BlockFormat::mxfp4}) {
     add("block_encode/" + name(format), [=](benchmark::State& state) { block_format(state, format, false); });
     add("block_decode/" + name(format), [=](benchmark::State& state) { block_format(state, format, true); });

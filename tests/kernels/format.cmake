@@ -1,4 +1,4 @@
-foreach(part fp8 narrow philox stochastic scale quantize native_add hash boundary_counts block_elements block)
+foreach(part fp8 narrow philox stochastic scale quantize native_add hash boundary_counts block_elements block hadamard)
   minigift_add_test(format_${part}_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/format_${part}_test.cpp
     LINK minigift_kernels LABELS format)
 endforeach()
