@@ -102,18 +102,8 @@ void add_object(hid_t parent, const std::string& name, const std::string& path, 
   const Hdf5Handle object(check_hdf5(H5Oopen(parent, name.c_str(), H5P_DEFAULT), "H5Oopen", place), H5Oclose);
   objects.push_back({path, digest_of_object({object.get(), place}, path)});
   if (H5Iget_type(object.get()) != H5I_GROUP) return;
-  H5G_info_t info{};
-  check_hdf5(H5Gget_info(object.get(), &info), "H5Gget_info", place);
-  for (hsize_t i = 0; i < info.nlinks; ++i) {
-    const auto next = [&](char* buffer, std::size_t bytes) {
-      return check_hdf5(
-          H5Lget_name_by_idx(object.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, buffer, bytes, H5P_DEFAULT),
-          "H5Lget_name_by_idx", place);
-    };
-    std::string child(static_cast<std::size_t>(next(nullptr, 0)), '\0');
-    next(child.data(), child.size() + 1);
+  for (const std::string& child : link_names(object.get(), place))
     add_object(object.get(), child, path == "/" ? "/" + child : path + "/" + child, file, depth + 1, objects);
-  }
 }
 
 }  // namespace

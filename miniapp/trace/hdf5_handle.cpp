@@ -2,6 +2,7 @@
 
 #include "kernels/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <utility>
@@ -21,15 +22,24 @@ herr_t take_first(unsigned number, const H5E_error2_t* entry, void* text) {
   return 0;
 }
 
+herr_t take_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
 }  // namespace
 
 std::string hdf5_error_text() {
   std::string text;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, &text);
   if (text.empty()) return "no reason given";
-  for (char& c : text)
-    if (c == '\n' || c == '\r') c = ' ';
-  return text;
+  std::string line;  // HDF5 breaks some of its texts into lines that begin with a comma
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n' || c == '\r';
+    if (c == ',' && line.ends_with(' ')) line.pop_back();
+    if (!blank || !line.ends_with(' ')) line += blank ? ' ' : c;
+  }
+  return line;
 }
 
 void throw_hdf5_error(const char* call, const Hdf5Place& place) {
@@ -68,6 +78,15 @@ Hdf5Handle& Hdf5Handle::operator=(Hdf5Handle&& other) noexcept {
 void Hdf5Handle::close(const char* call, const Hdf5Place& place) {
   if (!is_open()) return;
   check_hdf5(close_(std::exchange(id_, H5I_INVALID_HID)), call, place);
+}
+
+std::vector<std::string> link_names(hid_t group, const Hdf5Place& place) {
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  check_hdf5(H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &position, take_name, &names), "H5Literate",
+             place);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 Hdf5Handle open_group(hid_t parent, const std::string& path, std::string_view file) {

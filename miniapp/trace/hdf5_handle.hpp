@@ -4,6 +4,7 @@
 #include <hdf5.h>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace minigift {
 
@@ -58,6 +59,9 @@ class Hdf5Handle {
   Unwinding unwinding_ = Unwinding::close;
   int exceptions_ = 0;
 };
+
+/// Names of a group's links, sorted.
+std::vector<std::string> link_names(hid_t group, const Hdf5Place& place);
 
 /// Opens groups and datasets; throw RuntimeError with HDF5's words.
 Hdf5Handle open_group(hid_t parent, const std::string& path, std::string_view file);

@@ -4,6 +4,7 @@
 #include "miniapp/trace/hdf5_attribute.hpp"
 #include "miniapp/trace/hdf5_file.hpp"
 #include "miniapp/trace/header_io.hpp"
+#include "miniapp/trace/stored_array.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +22,8 @@ namespace {
 /// Opens what may be anything, and says what it is not.
 Hdf5Handle open_trace_file(const std::string& path) {
   std::error_code ignored;
+  require_usage(!path.ends_with(temporary_suffix),
+                "trace {}: is not finished: it is being written, or its writer was killed", path);
   require_usage(!std::filesystem::is_directory(path, ignored), "trace {}: is a folder", path);
   std::FILE* file = std::fopen(path.c_str(), "rb");
   require_usage(file != nullptr, "trace {}: cannot open: {}", path, std::strerror(errno));
@@ -75,14 +78,8 @@ TraceStep read_step(hid_t steps, const std::string& path, const std::string& nam
 std::vector<TraceStep> read_steps(hid_t file, const std::string& path, int ranks) {
   const Hdf5Place place{path, steps_path};
   const Hdf5Handle group = open_group(file, steps_path, path);
-  H5G_info_t info{};
-  check_hdf5(H5Gget_info(group.get(), &info), "H5Gget_info", place);
   std::vector<TraceStep> steps;
-  for (hsize_t i = 0; i < info.nlinks; ++i) {
-    char name[64] = {};
-    check_hdf5(
-        H5Lget_name_by_idx(group.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof(name), H5P_DEFAULT),
-        "H5Lget_name_by_idx", place);
+  for (const std::string& name : link_names(group.get(), place)) {
     steps.push_back(read_step(group.get(), path, name));
     require(steps.back().loss.size() == static_cast<std::size_t>(ranks),
             "trace {}: step {} has the losses of {} ranks instead of {}", path, steps.back().step,
@@ -108,13 +105,8 @@ struct TraceReader::State {
   TraceHeader header;
   std::vector<TraceStep> steps;
 
-  /// An array of the trace, open, with its extents.
-  struct Open {
-    std::string name;
-    Hdf5Handle dataset;
-    std::int64_t ranks = 1, rows = 0, columns = 0;
-  };
-  Open open(std::size_t step_index, ArrayKind kind, int owner) const;
+  /// An array that the header promises, in the shape that it promises.
+  StoredArray open(std::size_t step_index, ArrayKind kind, int owner) const;
 };
 
 TraceReader::TraceReader(const std::string& path) : state_(std::make_unique<State>()) {
@@ -153,7 +145,7 @@ std::int64_t TraceReader::hdf5_file() const {
   return state_->file.get();
 }
 
-TraceReader::State::Open TraceReader::State::open(std::size_t step_index, ArrayKind kind, int owner) const {
+StoredArray TraceReader::State::open(std::size_t step_index, ArrayKind kind, int owner) const {
   const KindFacts& kind_facts = facts(kind);
   require(is_recorded(kind, header.content), "trace {}: holds no {}", path, kind_facts.name);
   require(step_index < steps.size(), "trace {}: no step of index {} among {}", path, step_index,
@@ -162,73 +154,39 @@ TraceReader::State::Open TraceReader::State::open(std::size_t step_index, ArrayK
   require(owner >= 0 && static_cast<std::size_t>(owner) < owners, "trace {}: no {} of {} {} among {}", path,
           kind_facts.name, kind_facts.of_sites ? "site" : "tensor", owner, owners);
   const ArrayPlan plan = plan_of(header, kind, owner);
-  Open result;
-  result.name = array_path(steps[step_index].step, kind, plan.owner_name);
-  const Hdf5Place place{path, result.name};
-  result.dataset = open_dataset(file.get(), result.name, path);
-  const Hdf5Handle type(check_hdf5(H5Dget_type(result.dataset.get()), "H5Dget_type", place), H5Tclose);
-  require(H5Tequal(type.get(), H5T_IEEE_F32LE) > 0, "trace {}, {}: is not an array of floats", path,
-          result.name);
-  const Hdf5Handle space(check_hdf5(H5Dget_space(result.dataset.get()), "H5Dget_space", place), H5Sclose);
-  std::array<hsize_t, H5S_MAX_RANK> extents{};
-  const int axes = check_hdf5(H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr),
-                              "H5Sget_simple_extent_dims", place);
-  const int expected_axes = kind_facts.per_rank ? 3 : 2;
-  require(axes == expected_axes, "trace {}, {}: has {} dimensions instead of {}", path, result.name, axes,
-          expected_axes);
-  const auto at = [&](int axis) {
-    return static_cast<std::int64_t>(extents[static_cast<std::size_t>(axis)]);
-  };
-  result.ranks = kind_facts.per_rank ? at(0) : 1;
-  result.rows = at(axes - 2);
-  result.columns = at(axes - 1);
-  const std::int64_t expected_ranks = kind_facts.per_rank ? header.ranks : 1;
-  const std::int64_t expected_columns = plan.columns < 0 ? result.columns : plan.columns;
-  require(result.ranks == expected_ranks && result.rows == plan.rows && result.columns == expected_columns,
-          "trace {}, {}: has shape ({}, {}) of {} ranks instead of ({}, {}) of {}", path, result.name,
-          result.rows, result.columns, result.ranks, plan.rows, expected_columns, expected_ranks);
-  return result;
+  StoredArray array(file.get(), path, array_path(steps[step_index].step, kind, plan.owner_name),
+                    kind_facts.per_rank);
+  const std::int64_t ranks = kind_facts.per_rank ? header.ranks : 1;
+  const std::int64_t columns = plan.columns < 0 ? array.columns() : plan.columns;
+  require(array.ranks() == ranks && array.rows() == plan.rows && array.columns() == columns,
+          "trace {}, {}: has shape ({}, {}) of {} ranks instead of ({}, {}) of {}", path, array.name(),
+          array.rows(), array.columns(), array.ranks(), plan.rows, columns, ranks);
+  return array;
 }
 
 TraceArrayInfo TraceReader::info(std::size_t step_index, ArrayKind kind, int owner) const {
-  const State::Open open = state_->open(step_index, kind, owner);
-  TraceArrayInfo result{open.ranks, open.rows, open.columns, 0, {}};
-  result.stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(open.dataset.get()));
-  result.content_hash = read_uint64s({open.dataset.get(), {state_->path, open.name}}, content_hash);
-  require(std::ssize(result.content_hash) == open.ranks,
-          "trace {}, {}: has content hashes of {} ranks instead of {}", state_->path, open.name,
-          result.content_hash.size(), open.ranks);
+  const StoredArray array = state_->open(step_index, kind, owner);
+  TraceArrayInfo result{array.ranks(), array.rows(), array.columns(), 0, {}};
+  result.stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(array.get()));
+  result.content_hash = read_uint64s({array.get(), array.place()}, content_hash);
+  require(std::ssize(result.content_hash) == array.ranks(),
+          "trace {}, {}: has content hashes of {} ranks instead of {}", state_->path, array.name(),
+          result.content_hash.size(), array.ranks());
   return result;
 }
 
 HostMatrix<float> TraceReader::array(std::size_t step_index, ArrayKind kind, int owner, int rank) const {
-  const State::Open open = state_->open(step_index, kind, owner);
-  const bool per_rank = facts(kind).per_rank;
-  require(rank >= 0 && rank < (per_rank ? open.ranks : state_->header.ranks),
-          "trace {}: no rank {} among the {} recorded", state_->path, rank, state_->header.ranks);
-  const Hdf5Place place{state_->path, open.name};
-  HostMatrix<float> result(Kokkos::view_alloc(open.name, Kokkos::WithoutInitializing),
-                           static_cast<std::size_t>(open.rows), static_cast<std::size_t>(open.columns));
-  const hsize_t part[3] = {1, static_cast<hsize_t>(open.rows), static_cast<hsize_t>(open.columns)};
-  const hsize_t from[3] = {static_cast<hsize_t>(rank), 0, 0};
-  const Hdf5Handle memory(check_hdf5(H5Screate_simple(2, part + 1, nullptr), "H5Screate_simple", place),
-                          H5Sclose);
-  const Hdf5Handle space(check_hdf5(H5Dget_space(open.dataset.get()), "H5Dget_space", place), H5Sclose);
-  if (per_rank)
-    check_hdf5(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, from, nullptr, part, nullptr),
-               "H5Sselect_hyperslab", place);
-  check_hdf5(
-      H5Dread(open.dataset.get(), H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, result.data()),
-      "H5Dread", place);
-  return result;
+  require(rank >= 0 && rank < state_->header.ranks, "trace {}: no rank {} among the {} recorded",
+          state_->path, rank, state_->header.ranks);
+  return state_->open(step_index, kind, owner).read(rank);
 }
 
 std::vector<double> TraceReader::numbers(std::size_t step_index, ArrayKind kind, int owner,
                                          const char* name) const {
-  const State::Open open = state_->open(step_index, kind, owner);
-  std::vector<double> values = read_doubles({open.dataset.get(), {state_->path, open.name}}, name);
-  require(std::ssize(values) == open.ranks, "trace {}, {}: has {} of {} ranks instead of {}", state_->path,
-          open.name, name, values.size(), open.ranks);
+  const StoredArray array = state_->open(step_index, kind, owner);
+  std::vector<double> values = read_doubles({array.get(), array.place()}, name);
+  require(std::ssize(values) == array.ranks(), "trace {}, {}: has {} of {} ranks instead of {}", state_->path,
+          array.name(), name, values.size(), array.ranks());
   return values;
 }
 

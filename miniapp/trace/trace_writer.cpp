@@ -4,6 +4,7 @@
 #include "miniapp/trace/array_summary.hpp"
 #include "miniapp/trace/hdf5_file.hpp"
 #include "miniapp/trace/parallel_array.hpp"
+#include "miniapp/trace/read_back.hpp"
 #include "miniapp/trace/seal.hpp"
 #include "miniapp/trace/temporary_file.hpp"
 #include "miniapp/transport/mpi_handle.hpp"
@@ -66,6 +67,7 @@ struct TraceWriter::State {
   std::vector<ArrayPlan> plans;          ///< arrays written in the open step
   std::vector<RankRecord> records;       ///< this rank's, in the same order
   std::vector<SealedStep> sealed_steps;  ///< on rank 0
+  std::vector<WrittenPart> parts;        ///< of this rank, in all steps, if it must read them back
   std::int64_t bytes = 0;
 
   State(const std::string& name, const TraceHeader& trace_header, const TraceWriterOptions& writer_options,
@@ -77,6 +79,7 @@ struct TraceWriter::State {
         communicator(ranks),
         recorded(ranks.rank() < trace_header.ranks) {}
 
+  bool is_filtered() const { return options.deflate > 0 || options.shuffle; }
   void write(ArrayPlan plan, const HostMatrix<const float>& matrix, std::array<double, 2> numbers);
   void write_pieces(const ArrayPlan& plan, const HostMatrix<const float>& matrix, ArraySummary& summary);
   ArrayPlan checked_plan(ArrayKind kind, int owner) const;
@@ -175,12 +178,12 @@ void TraceWriter::State::write(ArrayPlan plan, const HostMatrix<const float>& ma
   if (plan.kind == ArrayKind::gradient) numbers[0] = summary.amax();
   plans.push_back(plan);
   records.push_back({summary.content_hash(), numbers});
+  if (recorded && is_filtered()) parts.push_back({step->step, plan, summary.content_hash()});
 }
 
 void TraceWriter::State::write_pieces(const ArrayPlan& plan, const HostMatrix<const float>& matrix,
                                       ArraySummary& summary) {
   const KindFacts& kind = facts(plan.kind);
-  const bool filtered = options.deflate > 0 || options.shuffle;
   const ChunkShape chunk =
       chunk_shape(plan.rows, plan.columns, std::min(options.chunk_bytes, options.max_write_bytes));
   ParallelArray array(
@@ -194,7 +197,7 @@ void TraceWriter::State::write_pieces(const ArrayPlan& plan, const HostMatrix<co
     if (writes) {
       array.write(communicator.rank(), piece, matrix.data());
       bytes += 4 * piece.rows * piece.columns;
-    } else if (filtered) {
+    } else if (is_filtered()) {
       array.write_nothing();  // collective
     }
   }
@@ -279,12 +282,16 @@ void TraceWriter::finish() {
   require(state.file.is_open() && !state.step, "trace {}: finish {}", state.path,
           state.step ? "within a step" : "called twice");
   state.file.close("H5Fclose", {state.temporary});
+  if (state.is_filtered())
+    state.communicator.together([&] { read_back(state.temporary, state.communicator.rank(), state.parts); });
+  const bool seals = state.communicator.rank() == 0;
   state.communicator.together([&] {
-    if (state.communicator.rank() != 0) return;
-    seal_trace(state.temporary, state.header, state.sealed_steps);
-    publish(state.temporary, state.path);
+    if (seals) seal_trace(state.temporary, state.header, state.sealed_steps);
   });
-  state.temporary_exists = false;
+  state.temporary_exists = false;  // whole: it stays even if it cannot get its name
+  state.communicator.together([&] {
+    if (seals) publish(state.temporary, state.path);
+  });
 }
 
 }  // namespace minigift

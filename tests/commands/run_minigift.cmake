@@ -1,7 +1,7 @@
 # Runs a command line and checks how it ended:
-#   cmake -DPROGRAM="a;b;c" -DSTATUS=2 -DEXPECTED=regex [-DLINES=1] [-DFILES="f;g"] [-DREMOVE=folder] -P run_minigift.cmake
+#   cmake -DPROGRAM="a;b;c" -DSTATUS=2 -DEXPECTED=regex [-DLINES=1] [-DFILES="f;g"] [-DABSENT="f;g"] [-DREMOVE=folder] -P run_minigift.cmake
 # STATUS is the exit status; EXPECTED must match the output; LINES is how many lines of the output begin with
-# "minigift: " (one error, on one rank only); FILES must exist afterwards; REMOVE is deleted first.
+# "minigift: " (one error, on one rank only); FILES must exist afterwards, ABSENT must not; REMOVE is deleted first.
 if(REMOVE)
   file(REMOVE_RECURSE "${REMOVE}")
 endif()
@@ -24,6 +24,11 @@ endif()
 foreach(name IN LISTS FILES)
   if(NOT EXISTS "${name}")
     message(FATAL_ERROR "${name} was not written\n${all}")
+  endif()
+endforeach()
+foreach(name IN LISTS ABSENT)
+  if(EXISTS "${name}")
+    message(FATAL_ERROR "${name} exists\n${all}")
   endif()
 endforeach()
 message("${all}")

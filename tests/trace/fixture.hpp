@@ -151,13 +151,53 @@ inline void expect_trace(const TraceReader& trace, const TraceHeader& header,
   }
 }
 
-/// A name in a folder of this test's own, the same on all ranks.
-inline std::string file_name(Communicator& communicator, const std::string& name) {
-  const std::string folder = communicator.broadcast_string(
-      (std::filesystem::temp_directory_path() / fmt::format("minigift-trace-test-{}", getpid())).string(), 0);
-  if (communicator.rank() == 0) std::filesystem::create_directories(folder);
-  communicator.barrier();
-  return folder + "/" + name;
+/// A communicator, and a folder of this test's own, the same on all ranks, gone afterwards.
+class TraceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder = communicator.broadcast_string(
+        (std::filesystem::temp_directory_path() / fmt::format("minigift-trace-test-{}", getpid())).string(),
+        0);
+    if (is_root()) std::filesystem::create_directories(folder);
+    communicator.barrier();
+  }
+  void TearDown() override {
+    communicator.barrier();
+    if (is_root()) std::filesystem::remove_all(folder);
+  }
+  std::string file_name(const std::string& name) const { return folder + "/" + name; }
+  bool is_root() const { return communicator.rank() == 0; }
+  TraceHeader header() const { return small_header(communicator.size(), communicator.size()); }
+
+  /// Collective.
+  void write(const std::string& path, const TraceHeader& trace_header, const TraceWriterOptions& options,
+             const std::vector<std::int64_t>& steps) {
+    TraceWriter writer(path, trace_header, options, communicator);
+    for (const std::int64_t step : steps)
+      write_step(writer, trace_header, step, communicator.rank());
+    EXPECT_FALSE(std::filesystem::exists(path));
+    writer.finish();
+  }
+
+  static CommunicatorOptions quick() {
+    CommunicatorOptions options;
+    options.self_test = false;
+    return options;
+  }
+
+  Communicator communicator{quick()};
+  std::string folder;
+};
+
+/// The text of the error that `work` throws; empty if it throws none of this kind.
+template <class Error, class Work>
+std::string error_of(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace minigift::test

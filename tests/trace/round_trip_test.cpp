@@ -8,44 +8,17 @@ namespace {
 using namespace minigift;
 using namespace minigift::test;
 
-CommunicatorOptions quick() {
-  CommunicatorOptions options;
-  options.self_test = false;
-  return options;
-}
-
-class RoundTrip : public ::testing::Test {
+class RoundTrip : public TraceTest {
  protected:
-  void TearDown() override {
-    communicator.barrier();
-    if (communicator.rank() == 0)
-      std::filesystem::remove_all(std::filesystem::path(file_name_of("x")).parent_path());
-    else
-      file_name_of("x");
-  }
-  std::string file_name_of(const std::string& name) { return file_name(communicator, name); }
-
-  void write(const std::string& path, const TraceHeader& header, const TraceWriterOptions& options,
-             const std::vector<std::int64_t>& steps) {
-    TraceWriter writer(path, header, options, communicator);
-    for (const std::int64_t step : steps)
-      write_step(writer, header, step, communicator.rank());
-    EXPECT_FALSE(std::filesystem::exists(path));
-    writer.finish();
-  }
-
   /// Writes, and reads on every rank.
-  void round_trip(const TraceHeader& header, const TraceWriterOptions& options) {
-    const std::string path = file_name_of("trace.h5");
-    write(path, header, options, {200, 0, 7});
+  void round_trip(const TraceHeader& trace_header, const TraceWriterOptions& options) {
+    const std::string path = file_name(fmt::format("{}.h5", ++files));
+    write(path, trace_header, options, {200, 0, 7});
     EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
     const TraceReader trace(path);
-    expect_trace(trace, header, {0, 7, 200});
+    expect_trace(trace, trace_header, {0, 7, 200});
   }
-
-  TraceHeader header() const { return small_header(communicator.size(), communicator.size()); }
-
-  Communicator communicator{quick()};
+  int files = 0;
 };
 
 TEST_F(RoundTrip, Plain) {
@@ -87,17 +60,12 @@ TEST_F(RoundTrip, InSmallPieces) {
       options.max_write_bytes = most;
       options.deflate = deflate;
       round_trip(small, options);
-      communicator.barrier();
-      if (communicator.rank() == 0)
-        std::filesystem::remove(file_name_of("trace.h5"));
-      else
-        file_name_of("trace.h5");
     }
   }
 }
 
 TEST_F(RoundTrip, HeaderSurvives) {
-  const std::string path = file_name_of("trace.h5");
+  const std::string path = file_name("trace.h5");
   TraceHeader one = header();
   one.content = {true, false, false, false};
   write(path, one, {}, {3});
