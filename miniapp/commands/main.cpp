@@ -2,6 +2,8 @@
 // run time, 2 usage or deck, 3 regression found (a later command).
 
 #include "kernels/error.hpp"
+#include "miniapp/commands/fidelity.hpp"
+#include "miniapp/commands/profile.hpp"
 #include "miniapp/commands/train.hpp"
 #include "miniapp/report/environment.hpp"
 #include "miniapp/transport/kokkos_run.hpp"
@@ -58,6 +60,12 @@ int run(int argc, char** argv, int rank) {
   TrainArguments train;
   train.command_line.assign(argv, argv + argc);
   add_train_command(app, train);
+  FidelityArguments fidelity;
+  fidelity.command_line = train.command_line;
+  add_fidelity_command(app, fidelity);
+  ProfileArguments profile;
+  profile.command_line = train.command_line;
+  add_profile_command(app, profile);
   try {
     app.parse(static_cast<int>(split.own.size()), split.own.data());
   } catch (const CLI::Success& done) {  // --help, --version
@@ -70,8 +78,14 @@ int run(int argc, char** argv, int rank) {
     if (rank == 0) print_deck_help(train.markdown);
     return 0;
   }
-  train.share_gpu = share_gpu;
+  if (fidelity.list) {
+    if (rank == 0) print_fidelity_list();
+    return 0;
+  }
+  train.share_gpu = fidelity.share_gpu = profile.share_gpu = share_gpu;
   const KokkosRun kokkos(split.kokkos);
+  if (app.got_subcommand("fidelity")) return run_fidelity(fidelity);
+  if (app.got_subcommand("profile")) return run_profile(profile);
   return run_train(train);
 }
 

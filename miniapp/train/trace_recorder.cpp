@@ -92,7 +92,7 @@ TraceRecorder::TraceRecorder(const Deck& deck, const std::string& method, const 
   header.program_version = program_version();
   header.git_commit = build_git_commit() + (build_git_dirty() ? "-changed" : "");
   header.created_utc = utc_now();
-  header.model = deck.model.deck;
+  header.model = deck.model.name;
   header.deck = to_toml(deck);
   header.method = method;
   header.world_size = communicator.size();
