@@ -25,6 +25,7 @@ struct OptimizerDeck {
   std::optional<double> muon_weight_decay;
   std::optional<std::int64_t> newton_schulz_steps;
   ComputeChoice newton_schulz_compute = ComputeChoice::fp32;
+  bool muon_sharded = false;
   double adamw_beta1 = 0.9;
   double adamw_beta2 = 0.95;
   double adamw_epsilon = 1e-8;
@@ -56,6 +57,10 @@ struct OptimizerDeck {
                                         .when_unset = "as muon_preset"});
     visit(self.newton_schulz_compute,
           Key{.name = "newton_schulz_compute", .help = "operands of the Newton-Schulz products"});
+    visit(self.muon_sharded,
+          Key{.name = "muon_sharded",
+              .help = "each hidden matrix is updated by one rank, which sends the new weights to the others, "
+                      "instead of by every rank; same bits"});
     visit(self.adamw_beta1, Key{.name = "adamw_beta1",
                                 .help = "decay of AdamW's first moment",
                                 .minimum = 0,

@@ -111,6 +111,8 @@ void validate_method(const MethodDeck& method, const Deck& deck, const Checker& 
                 "euclidean coordinates select no layer; use \"all\" or \"off\"");
   checker.check(method.headroom == 0 || method.headroom >= 1, key("headroom"),
                 "is below 1, so the largest value would saturate; 0 chooses it automatically");
+  checker.check(!deck.optimizer.muon_sharded || !method.allow_divergence, "optimizer.muon_sharded",
+                key("allow_divergence"), "weights sent by one rank would hide that ranks come apart");
   const std::int64_t widest = std::max(deck.model.hidden, deck.model.feed_forward);
   checker.check(method.coordinates != CoordinatesChoice::input_lowrank || method.rank <= widest, key("rank"),
                 "model.feed_forward", "the rank is larger than every layer's width");

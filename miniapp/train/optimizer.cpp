@@ -1,6 +1,10 @@
 #include "miniapp/train/optimizer.hpp"
 
 #include "kernels/slice.hpp"
+#include "miniapp/report/region_timer.hpp"
+
+#include <algorithm>
+#include <utility>
 
 namespace minigift {
 namespace {
@@ -29,8 +33,10 @@ MuonOptions muon_options(const OptimizerDeck& deck) {
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerDeck& deck, const ParameterRegistry& registry,
-                     const Vector<float>& parameters, const Vector<float>& gradients)
+                     const Vector<float>& parameters, const Vector<float>& gradients,
+                     Communicator& communicator)
     : registry_(registry),
+      communicator_(communicator),
       parameters_(parameters),
       gradients_(gradients),
       adamw_options_(adamw_options(deck)),
@@ -44,6 +50,38 @@ Optimizer::Optimizer(const OptimizerDeck& deck, const ParameterRegistry& registr
     if (!muon) second += p.size();
   }
   second_moment_ = Vector<float>("minigift::second_moment", static_cast<std::size_t>(second));
+  owner_.assign(static_cast<std::size_t>(registry.size()), -1);
+  if (deck.muon_sharded) assign_owners();
+}
+
+void Optimizer::assign_owners() {
+  // The most expensive matrix first, always to the rank with the least work so far. The same on every rank.
+  const auto steps = static_cast<std::int64_t>(muon_options_.coefficients.size());
+  std::vector<std::pair<double, int>> matrices;
+  for (int t = 0; t < registry_.size(); ++t) {
+    if (second_offset_[static_cast<std::size_t>(t)] < 0)
+      matrices.emplace_back(newton_schulz_flop(registry_[t].rows, registry_[t].columns, steps), t);
+  }
+  std::stable_sort(matrices.begin(), matrices.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<double> work(static_cast<std::size_t>(communicator_.size()), 0.0);
+  for (const auto& [flop, tensor] : matrices) {
+    const auto least = std::min_element(work.begin(), work.end());
+    owner_[static_cast<std::size_t>(tensor)] = static_cast<int>(least - work.begin());
+    *least += flop;
+  }
+}
+
+void Optimizer::share_weights() {
+  const ScopedRegion region("wire");
+  for (int t = 0; t < registry_.size(); ++t) {
+    const int owner = owner_[static_cast<std::size_t>(t)];
+    if (owner < 0) continue;
+    const Vector<float> weights = slice(parameters_, registry_[t].offset, registry_[t].size());
+    communicator_.broadcast(
+        Vector<std::uint8_t>(reinterpret_cast<std::uint8_t*>(weights.data()), 4 * weights.size()), owner,
+        Traffic::metadata);
+  }
 }
 
 void Optimizer::step(double learning_rate, double gradient_factor) {
@@ -54,6 +92,8 @@ void Optimizer::step(double learning_rate, double gradient_factor) {
   for (int t = 0; t < registry_.size(); ++t) {
     const Parameter& p = registry_[t];
     const std::int64_t second = second_offset_[static_cast<std::size_t>(t)];
+    const int owner = owner_[static_cast<std::size_t>(t)];
+    if (owner >= 0 && owner != communicator_.rank()) continue;
     if (second < 0) {
       muon_step<float>(
           slice(parameters_, p.offset, p.rows, p.columns), slice(gradients_, p.offset, p.rows, p.columns),
@@ -67,6 +107,7 @@ void Optimizer::step(double learning_rate, double gradient_factor) {
                    factor, options, steps_);
     }
   }
+  share_weights();
 }
 
 }  // namespace minigift

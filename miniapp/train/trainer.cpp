@@ -68,7 +68,7 @@ Trainer::Trainer(const Deck& deck, const MethodDeck& method, const TokenSource& 
       exchange_(std::make_unique<CodecExchange>(resolve_method(method, deck.exchange, communicator.size()),
                                                 model_.registry(), model_.gradients(), communicator,
                                                 exchange_options(deck))),
-      optimizer_(deck.optimizer, model_.registry(), model_.parameters(), model_.gradients()),
+      optimizer_(deck.optimizer, model_.registry(), model_.parameters(), model_.gradients(), communicator),
       check_(model_.registry(), model_.gradients(), communicator) {
   const auto rows = static_cast<std::size_t>(deck.train.micro_batch * deck.train.sequence_length);
   host_tokens_ = HostVector<std::int32_t>("minigift::host_tokens", rows);

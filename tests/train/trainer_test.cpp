@@ -94,7 +94,7 @@ TEST(Trainer, LossCurveDoesNotDependOnRanks) {
   const Deck alone = tiny_deck({"train.micro_batch=24", "train.validation_sequences=24"});
   Llama<float> model(llama_shape(alone.model), {.B = 24, .T = alone.train.sequence_length});
   model.initialise(static_cast<std::uint64_t>(alone.train.seed));
-  Optimizer optimizer(alone.optimizer, model.registry(), model.parameters(), model.gradients());
+  Optimizer optimizer(alone.optimizer, model.registry(), model.parameters(), model.gradients(), communicator);
   const BatchSampler sampler(*run.source, alone.train.seed, alone.train.sequence_length, 8);
   const auto rows = static_cast<std::size_t>(24 * alone.train.sequence_length);
   HostVector<std::int32_t> tokens("tokens", rows), targets("targets", rows);
@@ -220,6 +220,18 @@ TEST(Trainer, ANonFiniteWeightGradientSkipsTheStepOnAllRanks) {
       << run.trainer.skipped()[0];
   if (communicator.rank() == communicator.size() - 1) Kokkos::deep_copy(element, before[40000]);
   EXPECT_EQ(run.parameters(), before) << "a skipped step changed parameters";
+}
+
+/// One owner per matrix: every rank ends with the bits that it would have computed itself.
+TEST(Trainer, ShardedMuonGivesTheSameBits) {
+  Communicator communicator;
+  TinyRun whole(tiny_deck(), communicator), sharded(tiny_deck({"optimizer.muon_sharded=true"}), communicator);
+  for (int step = 0; step < 3; ++step) {
+    whole.trainer.step();
+    sharded.trainer.step();
+    EXPECT_EQ(whole.parameters(), sharded.parameters()) << "after step " << step + 1;
+  }
+  EXPECT_TRUE(sharded.trainer.replicas_identical());
 }
 
 }  // namespace
