@@ -69,7 +69,8 @@ std::vector<S> product(const ProductShape& shape, const S* a, const S* b) {
 template <class S>
 void check_orthonormal(const Operation& operation, const HostMatrix<S>& q) {
   const std::int64_t m = extent(q, 0), n = extent(q, 1);
-  std::vector<S> gram = product<S>({n, n, m, true, false}, q.data(), q.data());
+  std::vector<S> gram(static_cast<std::size_t>(n * n), S(0));
+  linalg::syrk_transposed(lapack_size(operation, m), lapack_size(operation, n), q.data(), gram.data());
   for (std::int64_t i = 0; i < n; ++i)
     gram[static_cast<std::size_t>(i * n + i)] -= S(1);
   check_small(operation, "the departure of the columns from orthonormality", largest_magnitude(gram),

@@ -37,5 +37,12 @@ inline void trsm_right_lower_transposed(lapack_int m, lapack_int n, const double
 inline void trsm_right_lower_transposed(lapack_int m, lapack_int n, const float* l, float* b) {
   cblas_strsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1.0f, l, n, b, n);
 }
+/// gram (n, n) <- q^T q, q (m, n); only the lower triangle is written, with half the work of a product.
+inline void syrk_transposed(lapack_int m, lapack_int n, const double* q, double* gram) {
+  cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, n, m, 1.0, q, n, 0.0, gram, n);
+}
+inline void syrk_transposed(lapack_int m, lapack_int n, const float* q, float* gram) {
+  cblas_ssyrk(CblasRowMajor, CblasLower, CblasTrans, n, m, 1.0f, q, n, 0.0f, gram, n);
+}
 
 }  // namespace minigift::linalg
