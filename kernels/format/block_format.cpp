@@ -14,15 +14,6 @@ namespace {
 
 constexpr std::array<BlockFormat, 3> formats{BlockFormat::nvfp4, BlockFormat::mxfp8, BlockFormat::mxfp4};
 
-/// How a host cuts rows. Members, since the form for a GPU has no use for them.
-struct HostCut {
-  /// Blocks whose scales are computed together on vector registers.
-  static constexpr int span_blocks = 32;
-  /// Elements encoded together where a row has them, one or two whole blocks: as many as a vector register
-  /// has bytes, so that the loop over codes fills it.
-  static constexpr int group_elements = 32;
-};
-
 KOKKOS_FORCEINLINE_FUNCTION std::uint32_t magnitude_bits(float value) {
   return bit_cast<std::uint32_t>(value) & 0x7FFFFFFFu;
 }
@@ -31,12 +22,12 @@ KOKKOS_FORCEINLINE_FUNCTION std::uint32_t magnitude_bits(float value) {
 template <class Rules>
 KOKKOS_FORCEINLINE_FUNCTION void encode_group(const float* from, const float* factors, std::uint8_t* bytes) {
   if constexpr (Rules::bits == 8) {
-    for_lanes(HostCut::group_elements, [=](int i) { bytes[i] = Rules::encode(from[i] * factors[i]); });
+    for_lanes(group_elements, [=](int i) { bytes[i] = Rules::encode(from[i] * factors[i]); });
   } else {
-    std::uint8_t codes[HostCut::group_elements];
+    std::uint8_t codes[group_elements];
     std::uint8_t* const to = codes;
-    for_lanes(HostCut::group_elements, [=](int i) { to[i] = Rules::encode(from[i] * factors[i]); });
-    for_lanes(HostCut::group_elements / 2,
+    for_lanes(group_elements, [=](int i) { to[i] = Rules::encode(from[i] * factors[i]); });
+    for_lanes(group_elements / 2,
               [=](int i) { bytes[i] = static_cast<std::uint8_t>(to[2 * i] | (to[2 * i + 1] << 4)); });
   }
 }
@@ -44,15 +35,15 @@ KOKKOS_FORCEINLINE_FUNCTION void encode_group(const float* from, const float* fa
 template <class Rules>
 KOKKOS_FORCEINLINE_FUNCTION void decode_group(const std::uint8_t* bytes, const float* factors, float* to) {
   if constexpr (Rules::bits == 8) {
-    for_lanes(HostCut::group_elements, [=](int i) { to[i] = Rules::decode(bytes[i]) * factors[i]; });
+    for_lanes(group_elements, [=](int i) { to[i] = Rules::decode(bytes[i]) * factors[i]; });
   } else {
-    std::uint8_t codes[HostCut::group_elements];
+    std::uint8_t codes[group_elements];
     std::uint8_t* const halves = codes;
-    for_lanes(HostCut::group_elements / 2, [=](int i) {
+    for_lanes(group_elements / 2, [=](int i) {
       halves[2 * i] = static_cast<std::uint8_t>(bytes[i] & 0xFu);
       halves[2 * i + 1] = static_cast<std::uint8_t>(bytes[i] >> 4);
     });
-    for_lanes(HostCut::group_elements, [=](int i) { to[i] = Rules::decode(halves[i]) * factors[i]; });
+    for_lanes(group_elements, [=](int i) { to[i] = Rules::decode(halves[i]) * factors[i]; });
   }
 }
 
@@ -100,7 +91,7 @@ struct BlockShape {
   template <class Group, class Single>
   KOKKOS_FORCEINLINE_FUNCTION void for_groups(std::int64_t first, int blocks, const Group& group,
                                               const Single& single) const {
-    constexpr int group_blocks = HostCut::group_elements / Rules::elements;
+    constexpr int group_blocks = group_elements / Rules::elements;
     const std::int64_t whole = columns / Rules::elements - first;  // blocks from `first` on
     const auto grouped = static_cast<int>((whole < blocks ? whole : blocks) / group_blocks * group_blocks);
     for (int block = 0; block < grouped; block += group_blocks)
@@ -113,7 +104,7 @@ struct BlockShape {
 /// factors[i] of the elements of a group from those of its blocks.
 template <class Rules>
 KOKKOS_FORCEINLINE_FUNCTION void spread(const float* of_blocks, float* factors) {
-  for (int block = 0; block < HostCut::group_elements / Rules::elements; ++block) {
+  for (int block = 0; block < group_elements / Rules::elements; ++block) {
     const float factor = of_blocks[block];
     float* const to = factors + block * Rules::elements;
     for_lanes(Rules::elements, [=](int i) { to[i] = factor; });
@@ -123,9 +114,9 @@ KOKKOS_FORCEINLINE_FUNCTION void spread(const float* of_blocks, float* factors) 
 /// body(first, count) for the blocks of a row, span by span.
 template <class Body>
 KOKKOS_FORCEINLINE_FUNCTION void for_block_spans(std::int64_t row_blocks, const Body& body) {
-  for (std::int64_t first = 0; first < row_blocks; first += HostCut::span_blocks) {
+  for (std::int64_t first = 0; first < row_blocks; first += span_blocks) {
     const std::int64_t left = row_blocks - first;
-    body(first, static_cast<int>(left < HostCut::span_blocks ? left : HostCut::span_blocks));
+    body(first, static_cast<int>(left < span_blocks ? left : span_blocks));
   }
 }
 
@@ -166,8 +157,8 @@ struct EncodeBlocks {
 
   KOKKOS_FORCEINLINE_FUNCTION void span(std::int64_t row, std::int64_t first, int blocks,
                                         const typename Rules::Context& context) const {
-    std::uint32_t largest[HostCut::span_blocks];
-    float inverses[HostCut::span_blocks], factors[HostCut::group_elements];
+    std::uint32_t largest[span_blocks];
+    float inverses[span_blocks], factors[group_elements];
     for (int block = 0; block < blocks; ++block)
       largest[block] = largest_of(row, first + block);
     const std::uint32_t* const amax = largest;
@@ -215,7 +206,7 @@ struct DecodeBlocks {
 
   KOKKOS_FORCEINLINE_FUNCTION void span(std::int64_t row, std::int64_t first, int blocks,
                                         const typename Rules::Context& context) const {
-    float multipliers[HostCut::span_blocks], factors[HostCut::group_elements];
+    float multipliers[span_blocks], factors[group_elements];
     float* const multiplier = multipliers;
     const std::uint8_t* const scale = scales + row * shape.row_blocks + first;
     const typename Rules::Context of = context;

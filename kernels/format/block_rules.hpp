@@ -68,6 +68,12 @@ struct Mx {
 using Mxfp8 = Mx<E4M3, 8>;
 using Mxfp4 = Mx<E2M1, 4>;
 
+/// How a host cuts a row: blocks whose scales are computed together on vector registers, and elements that
+/// are encoded together where the row has them, one or two whole blocks: as many as a vector register has
+/// bytes, so that the loop over codes fills it.
+inline constexpr int span_blocks = 32;
+inline constexpr int group_elements = 32;
+
 /// 1 / multiplier for the encoder; 0 for the scale 0 of an NVFP4 block too small for it, whose elements
 /// become zeros.
 KOKKOS_FORCEINLINE_FUNCTION float inverse_multiplier(float multiplier) {
