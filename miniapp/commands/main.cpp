@@ -4,6 +4,7 @@
 #include "kernels/error.hpp"
 #include "miniapp/commands/fidelity.hpp"
 #include "miniapp/commands/profile.hpp"
+#include "miniapp/commands/trace.hpp"
 #include "miniapp/commands/train.hpp"
 #include "miniapp/report/environment.hpp"
 #include "miniapp/transport/kokkos_run.hpp"
@@ -66,6 +67,8 @@ int run(int argc, char** argv, int rank) {
   ProfileArguments profile;
   profile.command_line = train.command_line;
   add_profile_command(app, profile);
+  TraceArguments trace;
+  add_trace_command(app, trace);
   try {
     app.parse(static_cast<int>(split.own.size()), split.own.data());
   } catch (const CLI::Success& done) {  // --help, --version
@@ -86,6 +89,7 @@ int run(int argc, char** argv, int rank) {
   const KokkosRun kokkos(split.kokkos);
   if (app.got_subcommand("fidelity")) return run_fidelity(fidelity);
   if (app.got_subcommand("profile")) return run_profile(profile);
+  if (app.got_subcommand("trace")) return rank == 0 ? run_trace(trace) : 0;  // reads on one rank
   return run_train(train);
 }
 
