@@ -21,7 +21,7 @@
 //
 // Nothing non-finite is lost: a block that holds an infinity or a NaN gets a NaN as scale and decodes to NaN.
 // In nvfp4 the tensor's amax and scale become infinity then, and the whole tensor decodes to NaN, as in
-// quantize.hpp. Finite values above 0.96 FLT_MAX may decode to infinity.
+// quantize.hpp. Finite values above 0.8 FLT_MAX may decode to infinity.
 //
 // Rules: OCP MX specification v1.0; NVIDIA's description of NVFP4 in its Transformer Engine.
 

@@ -1,18 +1,18 @@
 #pragma once
 // Randomised Hadamard rotations of the columns of a matrix: orthogonal, cheap, known from a seed alone.
 //
-// A rotation alone does not change the relative error of a floating-point cast. It evens out what a shared scale
-// sees, so that integer formats gain: one large column of w (m, d) is spread over all. After a whitening it also
-// evens out the columns' own error (gamma.hpp). "HDHD" has two passes: after a single one all entries of a row
-// whose energy lies in one column have the same magnitude, and then their roundings are correlated.
+// A rotation alone does not change the relative error of a floating-point cast. It evens out what a shared
+// scale sees, so that integer formats gain: one large column of w (m, d) is spread over all. After a
+// whitening it also evens out the columns' own error (gamma.hpp). "HDHD" has two passes: after a single one
+// all entries of a row whose energy lies in one column have the same magnitude, and then their roundings are
+// correlated.
 //
 // With d = q 2^k, q odd:      R = D_1 B   or   R = D_1 B D_2 P^T B P
 //   B    block-diagonal, q times the Walsh-Hadamard matrix of order 2^k in natural order,
 //        H_ij = (-1)^(number of ones in i & j), divided by 2^(k/2)
 //   D    random signs, from Philox
 //   P    takes column r 2^k + c to place c q + r, so that the second pass mixes the q blocks of the first:
-//   one
-//        column reaches every other as soon as 2^k >= q
+//        where 2^k >= q, one column reaches all others
 
 #include "kernels/view.hpp"
 

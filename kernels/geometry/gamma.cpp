@@ -55,6 +55,9 @@ std::int64_t dimension_of(const DenseWhitening& whitening) {
 std::int64_t dimension_of(const SpectralWhitening& whitening) {
   return whitening.dimension();
 }
+std::int64_t dimension_of(const LowRankWhitening& whitening) {
+  return extent(whitening.basis, 0);
+}
 /// ||(T^{-1})_j:||^2 for all j.
 template <class Whitening>
 Vector<double> row_norms_of(const Whitening& whitening) {
@@ -130,20 +133,7 @@ GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& 
   Vector<float> coefficients = slice(workspace, m * d, m * rank);
   apply_low_rank(u, whitening.basis, whitening.forward, coefficients);
 
-  const Vector<double> weights(Kokkos::view_alloc(Kokkos::WithoutInitializing, "minigift::gamma_weights"),
-                               w.extent(1));
-  const Matrix<float> basis = whitening.basis;
-  const Vector<float> gain = whitening.inverse;
-  Kokkos::parallel_for(
-      "minigift::gamma_weights", range(d), KOKKOS_LAMBDA(const std::int64_t j) {
-        double sum = 1;
-        for (std::int64_t i = 0; i < rank; ++i) {
-          const double e = gain(i), component = basis(j, i);
-          sum += (2 * e + e * e) * component * component;
-        }
-        weights(j) = sum;
-      });
-  return {weighted_energy(u, weights), norm};
+  return gamma_transformed(u, norm, Vector<const double>(), row_norms_of(whitening));
 }
 
 GammaTerms gamma_two_sided(const Matrix<const float>& w, const DenseWhitening& output,

@@ -39,7 +39,7 @@ GammaTerms gamma_input(const Matrix<const float>& w, const DenseWhitening& white
 /// From a spectrum, without forming T. 4 m d^2 flop. `workspace` is grown to 2 m d elements.
 GammaTerms gamma_input(const Matrix<const float>& w, const SpectralWhitening& whitening,
                        Vector<float>& workspace);
-/// Without any d x d matrix: ||(T^{-1})_j:||^2 = 1 + sum_i (2 E_i + E_i^2) U_ji^2. 4 m d r flop.
+/// Without any d x d matrix. 4 m d r flop.
 /// `workspace` is grown to m (d + r) elements.
 GammaTerms gamma_low_rank(const Matrix<const float>& w, const LowRankWhitening& whitening,
                           Vector<float>& workspace);

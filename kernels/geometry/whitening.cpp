@@ -91,4 +91,21 @@ void apply_low_rank(const Matrix<float>& w, const Matrix<const float>& basis, co
   gemm<float, float>(Transpose::no, Transpose::yes, 1.0f, coefficients, basis, 1.0f, w);
 }
 
+void inverse_row_norms(const LowRankWhitening& whitening, const Vector<double>& norms) {
+  const Matrix<const float> basis = whitening.basis;
+  const Vector<const float> gain = whitening.inverse;
+  const std::int64_t d = extent(basis, 0), rank = extent(basis, 1);
+  require(size(norms) == d && size(gain) == rank, "row norms: basis ({}, {}), {} gains, room for {} norms", d,
+          rank, size(gain), size(norms));
+  Kokkos::parallel_for(
+      "minigift::low_rank_row_norms", range(d), KOKKOS_LAMBDA(const std::int64_t j) {
+        double sum = 1;
+        for (std::int64_t i = 0; i < rank; ++i) {
+          const double e = gain(i), component = basis(j, i);
+          sum += (2 * e + e * e) * component * component;
+        }
+        norms(j) = sum;
+      });
+}
+
 }  // namespace minigift

@@ -54,4 +54,8 @@ LowRankWhitening make_low_rank_whitening(const LowRankFactor& factor, const Whit
 void apply_low_rank(const Matrix<float>& w, const Matrix<const float>& basis, const Vector<const float>& gain,
                     Vector<float>& workspace);
 
+/// r(j) = ||(T^{-1})_j:||^2 = 1 + sum_i (2 E_i + E_i^2) U_ji^2 (d): how much of the error of coordinate j
+/// comes back.
+void inverse_row_norms(const LowRankWhitening& whitening, const Vector<double>& norms);
+
 }  // namespace minigift
