@@ -108,11 +108,12 @@ Matrix<double> moment_of(std::int64_t d) {
 }
 
 /// By a given number of threads of the library.
+template <EigenPrecision precision>
 void spectrum(benchmark::State& state) {
   const Matrix<double> moment = moment_of(state.range(0));
   set_linalg_threads(static_cast<int>(state.range(1)));
   for (auto _ : state)
-    benchmark::DoNotOptimize(spectrum_of(moment).trace);
+    benchmark::DoNotOptimize(spectrum_of(moment, precision).trace);
   set_linalg_threads(1);
 }
 
@@ -178,11 +179,12 @@ BENCHMARK(apply)->Apply(matrix_shapes);
 BENCHMARK(gamma_of)->Apply(matrix_shapes);
 BENCHMARK(sketch<float>)->Args({2048, 768, 40})->Args({4096, 1024, 40})->Args({4096, 2688, 40});
 BENCHMARK(sketch<bfloat16>)->Args({2048, 768, 40})->Args({4096, 1024, 40})->Args({4096, 2688, 40});
-BENCHMARK(spectrum)
-    ->ArgNames({"d", "threads"})
-    ->ArgsProduct({{768, 1024, 2688}, {1, 2}})
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+void spectrum_shapes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"d", "threads"})->ArgsProduct({{768, 1024, 2688}, {1, 2}});
+  benchmark->Unit(benchmark::kMillisecond)->UseRealTime();
+}
+BENCHMARK(spectrum<EigenPrecision::fp64>)->Apply(spectrum_shapes);
+BENCHMARK(spectrum<EigenPrecision::fp32>)->Apply(spectrum_shapes);
 BENCHMARK(spectral_apply)
     ->ArgNames({"m", "d", "threads"})
     ->Args({512, 1408, 1})

@@ -20,6 +20,23 @@ const Vector<float>& gains_of(const SpectralWhitening& whitening, Direction dire
   return direction == Direction::forward ? whitening.forward : whitening.inverse;
 }
 
+void narrow_to(const Matrix<const double>& from, const Matrix<float>& to) {
+  geometry::for_each_entry(
+      "minigift::narrow_eigenvectors", extent(to, 0), extent(to, 1),
+      KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) {
+        to(i, j) = static_cast<float>(from(i, j));
+      });
+}
+
+/// Eigenvalues, ascending; the matrix becomes the eigenvectors.
+template <class S>
+std::vector<double> eigenvalues_of(const Matrix<S>& matrix) {
+  const Vector<S> values("minigift::eigenvalues", matrix.extent(0));
+  symmetric_eigen(matrix, values);
+  const auto host = on_host(values);
+  return std::vector<double>(host.data(), host.data() + host.size());
+}
+
 /// norms(j) = sum_i (v(j, i) gains(i))^2, one row per iteration.
 void weighted_row_norms_on_host(const Matrix<const float>& v, const Vector<const float>& gains,
                                 const Vector<double>& norms) {
@@ -60,7 +77,7 @@ void weighted_row_norms_on_device(const Matrix<const float>& v, const Vector<con
 
 }  // namespace
 
-Spectrum spectrum_of(const Matrix<const double>& a) {
+Spectrum spectrum_of(const Matrix<const double>& a, EigenPrecision precision) {
   const auto moment = on_host(a);
   const std::int64_t d = extent(a, 0);
   Spectrum spectrum;
@@ -75,15 +92,14 @@ Spectrum spectrum_of(const Matrix<const double>& a) {
         "minigift::set_identity", range(d), KOKKOS_LAMBDA(const std::int64_t i) { narrow(i, i) = 1; });
     return spectrum;
   }
-  const Matrix<double> vectors = geometry::diagonal_block(moment, 0, d);
-  const Vector<double> values("minigift::eigenvalues", a.extent(0));
-  symmetric_eigen(vectors, values);
-  const auto host = on_host(values);
-  spectrum.values.assign(host.data(), host.data() + host.size());
-  geometry::for_each_entry(
-      "minigift::narrow_eigenvectors", d, d, KOKKOS_LAMBDA(const std::int64_t i, const std::int64_t j) {
-        narrow(i, j) = static_cast<float>(vectors(i, j));
-      });
+  const Matrix<double> symmetric = geometry::diagonal_block(moment, 0, d);
+  if (precision == EigenPrecision::fp32) {
+    narrow_to(symmetric, spectrum.vectors);
+    spectrum.values = eigenvalues_of(spectrum.vectors);
+  } else {
+    spectrum.values = eigenvalues_of(symmetric);
+    narrow_to(symmetric, spectrum.vectors);
+  }
   return spectrum;
 }
 

@@ -17,7 +17,7 @@ namespace minigift {
 
 /// A = V diag(values) V^T. Copies share V.
 struct Spectrum {
-  /// V (d, d), eigenvector i in column i: orthonormal to FP64 rounding, then rounded to FP32.
+  /// V (d, d), eigenvector i in column i: orthonormal to rounding of the solver, then rounded to FP32.
   Matrix<float> vectors;
   /// d, ascending, as the solver found them: rounding may leave some below zero.
   std::vector<double> values;
@@ -26,9 +26,15 @@ struct Spectrum {
   std::int64_t dimension() const { return static_cast<std::int64_t>(values.size()); }
 };
 
+/// What the eigensolver computes in. fp32 takes half the time. Its eigenvalues are wrong by about 1e-7
+/// lambda_max, which changes gamma by some 1e-4 of itself at most as long as the relative damping is 1e-3 or
+/// more (benchmarks/README.md). Not for dampings below that, nor where T shall equal that of
+/// make_full_whitening to 1e-5.
+enum class EigenPrecision { fp64, fp32 };
+
 /// By symmetric_eigen, of the symmetric part of a (d, d). A zero moment gives V = I and zero eigenvalues.
 /// Throws RuntimeError for a non-square, non-finite or non-symmetric matrix.
-Spectrum spectrum_of(const Matrix<const double>& a);
+Spectrum spectrum_of(const Matrix<const double>& a, EigenPrecision precision = EigenPrecision::fp64);
 
 /// T = V diag(forward) V^T and T^{-1} = V diag(inverse) V^T, with t = ((lambda + damping) / scale)^-p: the
 /// transform of make_full_whitening with the symmetric root, by the same damping, cap and normalisation to

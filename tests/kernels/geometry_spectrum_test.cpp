@@ -102,6 +102,30 @@ TEST(Spectrum, GivesTheFactorsOfEveryRank) {
   EXPECT_THROW(exact_factor(spectrum, 0), RuntimeError);
 }
 
+/// The eigensolver in FP32 serves whitenings with a usual damping as well as the one in FP64.
+TEST(Spectrum, NarrowPrecisionSuffices) {
+  const std::int64_t m = 40, d = 96;
+  const Matrix<double> a = moment_of(d, 3);
+  const Spectrum wide = spectrum_of(a), narrow = spectrum_of(a, EigenPrecision::fp32);
+  EXPECT_EQ(narrow.trace, wide.trace);
+  for (std::size_t i = 0; i < wide.values.size(); ++i)
+    EXPECT_NEAR(narrow.values[i], wide.values[i], 1e-6 * wide.values.back());
+  const Matrix<float> w = test::gaussian_matrix<float>(m, d, 10);
+  Vector<float> workspace;
+  for (const WhiteningOptions& options : {options_of(0.25, 1e-3), options_of(0.5, 0.1)}) {
+    const SpectralWhitening of_wide = make_spectral_whitening(wide, options),
+                            of_narrow = make_spectral_whitening(narrow, options);
+    const double expected = gamma(gamma_input(w, of_wide, workspace));
+    EXPECT_NEAR(gamma(gamma_input(w, of_narrow, workspace)), expected, 5e-4 * expected);
+    const Matrix<float> back = test::clone(w);
+    apply_input(back, of_narrow, Direction::forward, workspace);
+    apply_input(back, of_narrow, Direction::inverse, workspace);
+    EXPECT_LE(largest_difference(values_of(back), values_of(w)), 1e-5 * largest_magnitude(values_of(w)));
+  }
+  const LowRankFactor of_wide = exact_factor(wide, 4), of_narrow = exact_factor(narrow, 4);
+  EXPECT_LE(largest_difference(values_of(of_wide.basis), values_of(of_narrow.basis)), 1e-4);
+}
+
 TEST(SpectralWhitening, AgreesWithTheDenseFormOnBothSides) {
   for (const auto& [d, options] : cases()) {
     SCOPED_TRACE(fmt::format("d {} exponent {} damping {}", d, options.exponent, options.damping));
