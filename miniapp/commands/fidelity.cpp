@@ -204,10 +204,10 @@ int run_fidelity(const FidelityArguments& given) {
   const TraceHeader& header = trace->header();
   if (root) {
     fmt::print(
-        "minigift fidelity: {} tensors of {}, {} steps, {} of {} ranks; {} rank{} with {} thread{}, {}\n",
-        header.tensors.size(), header.model, trace->steps().size(), header.ranks, header.world_size,
-        communicator.size(), communicator.size() == 1 ? "" : "s", threads, threads == 1 ? "" : "s",
-        linalg_backend());
+        "minigift fidelity: {} tensors of {}, {} step{}, {} of {} ranks; {} rank{} with {} thread{}, {}\n",
+        header.tensors.size(), header.model, trace->steps().size(), trace->steps().size() == 1 ? "" : "s",
+        header.ranks, header.world_size, communicator.size(), communicator.size() == 1 ? "" : "s", threads,
+        threads == 1 ? "" : "s", linalg_backend());
   }
   const auto start = std::chrono::steady_clock::now();
   StudyResult mine;

@@ -8,7 +8,7 @@
 
 namespace minigift {
 
-/// Creates `directory` (with parents). Throws UsageError if it holds results already (run.json, steps.csv),
+/// Creates `directory` (with parents). Throws UsageError if it holds a command's results already,
 /// is no folder, or cannot be written; the message names it and says what to do.
 void create_results_folder(const std::string& directory);
 
