@@ -214,8 +214,9 @@ std::vector<TraceCheck> verify_trace(const std::string& path) {
   const TraceHeader& header = trace->header();
   std::vector<TraceCheck> checks = {
       {"open", true,
-       fmt::format("a complete trace of schema version {}: {} tensors, {} sites, {} steps", schema_version,
-                   header.tensors.size(), header.sites.size(), trace->steps().size())},
+       fmt::format("a complete trace of schema version {}: {} tensors, {} sites, {} step{}", schema_version,
+                   header.tensors.size(), header.sites.size(), trace->steps().size(),
+                   trace->steps().size() == 1 ? "" : "s")},
       check_seal(*trace)};
   ArrayChecks arrays(*trace);
   arrays.check_paths();

@@ -2,7 +2,10 @@
 
 #include "kernels/error.hpp"
 #include "miniapp/trace/array_summary.hpp"
+#include "miniapp/trace/hdf5_attribute.hpp"
+#include "miniapp/trace/hdf5_file.hpp"
 #include "miniapp/trace/verify.hpp"
+#include "miniapp/transport/mpi_handle.hpp"
 #include "tests/trace/fixture.hpp"
 
 #include <fstream>
@@ -193,6 +196,20 @@ TEST_F(Writer, NothingGetsLostInATraceOfNonFiniteValues) {
       EXPECT_NE(check.text.find("step 4: loss of rank 0 is nan"), std::string::npos);
     }
   }
+}
+
+TEST_F(Writer, AttributesOfVeryManyRanks) {
+  // Beyond the 64 KiB of an object header, where HDF5 stores them elsewhere.
+  const std::vector<double> losses(20000, 2.5);
+  const std::string path = file_name("many.h5");
+  create_parallel_file(path, mpi_communicator(communicator), 1).close("H5Fclose", {path});
+  if (is_root()) {
+    const Hdf5Handle file = open_serial_file(path, Hdf5Access::change);
+    write_attribute({file.get(), {path}}, "loss", losses);
+  }
+  communicator.barrier();
+  const Hdf5Handle file = open_serial_file(path, Hdf5Access::read);
+  EXPECT_EQ(read_doubles({file.get(), {path}}, "loss"), losses);
 }
 
 TEST(ArraySummaryTest, CountsAndMeasures) {
