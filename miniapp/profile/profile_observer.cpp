@@ -59,7 +59,6 @@ ProfileObserver::ProfileObserver(Format format, std::int64_t measure_every, cons
 
 bool ProfileObserver::begin_step(std::int64_t step) {
   measuring_ = (step - 1) % measure_every_ == 0;
-  sketches_.reset();
   return true;
 }
 
@@ -76,7 +75,15 @@ void ProfileObserver::gradient_ready(int parameter) {
 
 void ProfileObserver::end_step(const ObservedStep& /*step*/) {
   count_boundaries();
-  if (measuring_) measure_gain();
+  if (!measuring_) return;
+  measure_gain();
+  // The directions found make the next sketch nearly exact; a random one is up to 8 % worse
+  // (kernels/geometry).
+  if (sketches_.finite()) {
+    sketches_.reset_warm();
+  } else {
+    sketches_.reset();
+  }
 }
 
 void ProfileObserver::count_boundaries() {

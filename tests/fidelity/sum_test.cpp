@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -19,6 +20,9 @@ namespace {
 
 constexpr int ranks = 3;
 constexpr std::int64_t count = 3 * 1000;
+
+/// Room for a code of any format, which the oracle's functions must see.
+using Code = std::array<std::uint8_t, 4>;
 
 /// Ranks whose magnitudes differ, so that scales of their own differ.
 Matrix<float> rank_gradients() {
@@ -75,12 +79,13 @@ TEST_P(SumOf, RingAndTreeEqualTheirSerialForms) {
   emulation.mean(SumScheme::tree_synced, 0, mean);
   const auto tree = values(mean);
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint8_t pair = 0, all = 0;
+    Code pair{}, all{};
+    reference::encode(format,
+                      reference::decode(format, &codes[0][i]) + reference::decode(format, &codes[1][i]),
+                      pair.data());
     reference::encode(
-        format, reference::decode(format, &codes[0][i]) + reference::decode(format, &codes[1][i]), &pair);
-    reference::encode(format, reference::decode(format, &pair) + reference::decode(format, &codes[2][i]),
-                      &all);
-    ASSERT_EQ(tree[i], reference::decode(format, &all) * (scale * (1.0f / ranks))) << i;
+        format, reference::decode(format, pair.data()) + reference::decode(format, &codes[2][i]), all.data());
+    ASSERT_EQ(tree[i], reference::decode(format, all.data()) * (scale * (1.0f / ranks))) << i;
   }
 }
 
@@ -100,18 +105,18 @@ TEST_P(SumOf, AllToAllEqualsItsSerialForm) {
       const auto at = static_cast<std::int64_t>(static_cast<std::size_t>(owner) * sum.size() + i);
       for (int r = 0; r < ranks; ++r) {
         const float scale = power_of_two_scale(amax_of(host, r), 1, limit);
-        std::uint8_t code = 0;
-        reference::encode(format, host(r, at) / scale, &code);
-        sum[i] = std::fma(reference::decode(format, &code), scale, sum[i]);
+        Code code{};
+        reference::encode(format, host(r, at) / scale, code.data());
+        sum[i] = std::fma(reference::decode(format, code.data()), scale, sum[i]);
       }
       amax = std::max(amax, std::abs(sum[i]));
     }
     const float scale = power_of_two_scale(amax, 1, limit);
     for (std::size_t i = 0; i < sum.size(); ++i) {
-      std::uint8_t code = 0;
-      reference::encode(format, sum[i] / scale, &code);
+      Code code{};
+      reference::encode(format, sum[i] / scale, code.data());
       ASSERT_EQ(got[static_cast<std::size_t>(owner) * sum.size() + i],
-                reference::decode(format, &code) * (scale * (1.0f / ranks)));
+                reference::decode(format, code.data()) * (scale * (1.0f / ranks)));
     }
   }
 }

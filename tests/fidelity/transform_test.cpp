@@ -32,9 +32,10 @@ TEST(LayerTransform, ForwardThenInverseIsTheIdentity) {
     const LayerTransform transform(specification, geometry);
     EXPECT_EQ(transform.is_identity(), specification.form == Form::identity) << specification.name;
     transform.forward(TransformInput(w, geometry, workspace), u, workspace);
-    if (specification.form != Form::identity || specification.hadamard)
+    if (specification.form != Form::identity || specification.hadamard) {
       EXPECT_GT(compare<float>(flatten(Matrix<const float>(u)), flatten(w)).relative_l2(), 1e-2)
           << specification.name;
+    }
     transform.inverse(u, workspace);
     EXPECT_LE(compare<float>(flatten(Matrix<const float>(u)), flatten(w)).relative_l2(), 1e-5)
         << specification.name;

@@ -119,10 +119,11 @@ TEST(Profile, TrainingAndTraceCountWhatBruteForceCounts) {
       EXPECT_EQ(profile->measured, 2);
     }
     EXPECT_GT(from_trace[t].lower_share(LowerBoundary::subnormal), 0.0);
-    // A sketch of rank 40 of the same inputs against their whole moment.
-    EXPECT_NEAR(profiler.profiles()[t].mean_gamma() / from_trace[t].mean_gamma(), 1.0, 0.05)
+    // A sketch of 40 columns of the same inputs against their whole moment: the first has random directions,
+    // which for exponent 1/4 costs up to 8 % (kernels/geometry/sketch.hpp).
+    EXPECT_NEAR(profiler.profiles()[t].mean_gamma() / from_trace[t].mean_gamma(), 1.0, 0.08)
         << from_trace[t].tensor;
-    EXPECT_NEAR(profiler.profiles()[t].measured_reduction(), from_trace[t].measured_reduction(), 0.05);
+    EXPECT_NEAR(profiler.profiles()[t].measured_reduction(), from_trace[t].measured_reduction(), 0.08);
     EXPECT_GT(from_trace[t].measured_reduction(), 0.0) << from_trace[t].tensor;
   }
   communicator.barrier();
