@@ -75,8 +75,9 @@ std::vector<TransformSpecification> make_catalog() {
 
   add("input-lowrank-32 mean", "completion", Side::input, Form::low_rank, 32,
       relative(half, 0, Completion::mean), "completed by the mean eigenvalue");
-  add("input-lowrank-32 tail", "completion", Side::input, Form::low_rank, 32,
-      relative(half, 0, Completion::tail), "completed by the mean of the rest");
+  for (const std::int64_t rank : {8, 16, 32})
+    add(fmt::format("input-lowrank-{} tail", rank), "completion", Side::input, Form::low_rank, rank,
+        relative(half, 0, Completion::tail), "completed by the mean of the rest");
   add("input-lowrank-32 p=1/4 edge", "completion", Side::input, Form::low_rank, 32, relative(quarter, 0),
       "exponent 1/4, completed by the smallest kept");
 

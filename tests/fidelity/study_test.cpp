@@ -56,9 +56,10 @@ TEST_F(Study, EuclideanRowsAreTheRoundingFloors) {
 }
 
 TEST_F(Study, TableTwoOfTheGenerator) {
-  expect_near("input-lowrank-8", 0.0200);
-  expect_near("input-lowrank-16", 0.0169);
-  expect_near("input-lowrank-32", 0.0168);
+  // That table's low ranks are completed by the mean of the rest: 12 spikes leave nothing else beyond rank 8.
+  expect_near("input-lowrank-8 tail", 0.0200);
+  expect_near("input-lowrank-16 tail", 0.0169);
+  expect_near("input-lowrank-32 tail", 0.0168);
   expect_near("input-full damping 1e-3", 0.0166);
   expect_near("input-block-128 cholesky", 0.0302);
   expect_near("input-lowrank-32", 0.0083, "e4m3");
@@ -68,7 +69,8 @@ TEST_F(Study, OrderOfTheTables) {
   EXPECT_GT(error("euclidean"), 1.3 * error("input-block-32"));
   EXPECT_GT(error("input-block-32"), error("input-block-64"));
   EXPECT_GT(error("input-block-64"), error("input-block-128"));
-  EXPECT_GT(error("input-block-128"), error("input-lowrank-8"));
+  EXPECT_GT(error("input-block-128"), error("input-lowrank-8 tail"));
+  EXPECT_GT(error("input-lowrank-8 tail"), error("input-lowrank-16 tail"));
   EXPECT_GT(error("input-lowrank-8"), error("input-lowrank-16"));
   EXPECT_GT(error("input-full cholesky"), 1.2 * error("input-full"));
   // No gain of the output side with a damping far above its eigenvalues, gain with one relative to them.

@@ -33,7 +33,7 @@ TEST(LayerTransform, ForwardThenInverseIsTheIdentity) {
     EXPECT_EQ(transform.is_identity(), specification.form == Form::identity) << specification.name;
     transform.forward(TransformInput(w, geometry, workspace), u, workspace);
     if (specification.form != Form::identity || specification.hadamard) {
-      EXPECT_GT(compare<float>(flatten(Matrix<const float>(u)), flatten(w)).relative_l2(), 1e-2)
+      EXPECT_GT(compare<float>(flatten(Matrix<const float>(u)), flatten(w)).relative_l2(), 1e-3)
           << specification.name;
     }
     transform.inverse(u, workspace);
@@ -51,7 +51,7 @@ TEST(LayerTransform, MissingMomentsAreNamed) {
             "the trace has neither input-moment nor sketch");
 }
 
-/// The sketch of the same inputs gives nearly the coordinates that the whole moment gives.
+/// Coordinates from a sketch of the same inputs are at most 5 % worse than those of the whole moment.
 TEST(LayerTransform, ASketchServesLowRanks) {
   const auto generated = test::generate_gradient({.d_in = 384, .d_out = 256, .tokens = 1024});
   LayerGeometry dense = geometry_of(generated, 1024), sketched;
@@ -65,10 +65,11 @@ TEST(LayerTransform, ASketchServesLowRanks) {
   const Matrix<const float> w = generated.gradient;
   TransformWorkspace workspace;
   const auto gamma_with = [&](const LayerGeometry& geometry) {
-    const LayerTransform transform(find_transform("input-lowrank-16"), geometry);
+    const LayerTransform transform(find_transform("input-lowrank-16 tail"), geometry);
     return gamma(transform.gamma_terms(TransformInput(w, geometry, workspace), w, workspace));
   };
-  EXPECT_NEAR(gamma_with(sketched) / gamma_with(dense), 1.0, 0.05);
+  EXPECT_LE(gamma_with(sketched), 1.05 * gamma_with(dense));
+  EXPECT_LE(gamma_with(dense), 0.6);
 }
 
 TEST(Catalogue, NamesAreUniqueAndFoundAndErrorsNameTheNearest) {
@@ -79,7 +80,7 @@ TEST(Catalogue, NamesAreUniqueAndFoundAndErrorsNameTheNearest) {
     EXPECT_FALSE(specification.meaning.empty()) << specification.name;
   }
   try {
-    find_transform("input-lowrank-23");
+    find_transform("input-lowrank-33");
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_NE(std::string(error.what()).find("input-lowrank-32"), std::string::npos) << error.what();
