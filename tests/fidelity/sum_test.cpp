@@ -73,8 +73,9 @@ TEST_P(SumOf, RingAndTreeEqualTheirSerialForms) {
 
   emulation.mean(SumScheme::ring_synced, 0, mean);
   const auto ring = reference::native_all_reduce(format, codes);
+  const auto ring_mean = values(mean);
   for (std::size_t i = 0; i < count; ++i)
-    ASSERT_EQ(values(mean)[i], reference::decode(format, &ring[i]) * (scale * (1.0f / ranks))) << i;
+    ASSERT_EQ(ring_mean[i], reference::decode(format, &ring[i]) * (scale * (1.0f / ranks))) << i;
 
   emulation.mean(SumScheme::tree_synced, 0, mean);
   const auto tree = values(mean);
@@ -149,10 +150,11 @@ TEST(Resampled, MeanAndCovarianceAreTheRecordedOnes) {
   for (std::size_t j = 0; j < 50; j += 7) {
     for (std::size_t k = 0; k < 50; k += 11) {
       double got = 0, expected = 0;
+      const double xj = mean(x, j), xk = mean(x, k), rj = mean(r, j), rk = mean(r, k);
       for (std::size_t i = 0; i < drawn; ++i)
-        got += (static_cast<double>(x(i, j)) - mean(x, j)) * (static_cast<double>(x(i, k)) - mean(x, k));
+        got += (static_cast<double>(x(i, j)) - xj) * (static_cast<double>(x(i, k)) - xk);
       for (std::size_t i = 0; i < 4; ++i)
-        expected += (static_cast<double>(r(i, j)) - mean(r, j)) * (static_cast<double>(r(i, k)) - mean(r, k));
+        expected += (static_cast<double>(r(i, j)) - rj) * (static_cast<double>(r(i, k)) - rk);
       EXPECT_NEAR(got / (drawn - 1), expected / 3, 0.06) << j << " " << k;
     }
     EXPECT_NEAR(mean(x, j), mean(r, j), 0.05);
