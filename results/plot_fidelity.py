@@ -80,11 +80,13 @@ def plot_errors(rows, folder, written):
     y = np.arange(len(transforms))[::-1]
     for i, fmt in enumerate(formats):
         colour = plt.cm.tab10(i % 10)
-        axes.plot([cells.get((t, fmt), float("nan")) for t in transforms], y, "o", ms=5, color=colour, label=fmt)
+        shift = 0.5 * (0.5 - (i + 0.5) / len(formats))  # equal errors stay visible beside each other
+        axes.plot([cells.get((t, fmt), float("nan")) for t in transforms], y + shift, "o", ms=4, color=colour, label=fmt)
         if fmt in FLOORS:
             axes.axvline(FLOORS[fmt], color=colour, lw=0.8, ls=":")
     axes.set_xscale("log")
     axes.set_yticks(y, transforms, fontsize=8)
+    axes.set_ylim(-1, len(transforms))
     axes.set_xlabel("relative L2 error of the round trip (dotted: rounding floor without a transform)")
     axes.grid(alpha=0.3, which="both", axis="x")
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), title="format")
@@ -125,23 +127,26 @@ def plot_sums(rows, folder, written):
 
 def plot_age(rows, folder, written):
     mine = [r for r in rows if r["tokens"] == "all"]
-    ages = sorted({int(r["step"]) - int(r["factor_step"]) for r in mine})
-    if len(ages) < 2:
+    steps = sorted({int(r["step"]) for r in mine})
+    if len(steps) < 2:
         return
-    figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
-    for i, ((transform,), part) in enumerate(groups(mine, "transform").items()):
-        by_age = {}
-        for row in part:
-            by_age.setdefault(int(row["step"]) - int(row["factor_step"]), []).append(row)
-        axes.plot(sorted(by_age), [pooled(by_age[a]) for a in sorted(by_age)], "o-", ms=4, color=plt.cm.tab10(i),
-                  label=transform)
-    axes.axhline(FLOORS["e5m2"] if mine[0]["format"] == "e5m2" else FLOORS["e4m3"], color="black", lw=0.8, ls=":",
-                 label="no transform")
-    axes.set_xlabel("age of the factor (steps)")
-    axes.set_ylabel(f"relative L2 error, {mine[0]['format']}")
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    transforms = groups(mine, "transform")
+    figure, panels = plt.subplots(1, len(transforms), figsize=(3.4 * len(transforms), 3.6), sharey=True, squeeze=False,
+                                  layout="constrained")
+    for axes, ((transform,), part) in zip(panels[0], transforms.items()):
+        for i, step in enumerate(steps):
+            points = sorted((step - int(factor), pooled(r))
+                            for (gradient, factor), r in groups(part, "step", "factor_step").items()
+                            if int(gradient) == step)
+            axes.plot([p[0] for p in points], [p[1] for p in points], "o-", ms=4,
+                      color=plt.cm.viridis(i / max(1, len(steps) - 1)), label=f"gradient of step {step}")
+        axes.axhline(FLOORS.get(mine[0]["format"], float("nan")), color="black", lw=0.8, ls=":", label="no transform")
+        axes.set_title(transform, fontsize=9)
+        axes.set_xlabel("age of the factor (steps)")
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+    panels[0][0].set_ylabel(f"relative L2 error, {mine[0]['format']}")
+    legend_below(figure, *panels[0][0].get_legend_handles_labels(), len(steps) + 1)
     save(figure, folder, "age.png", written)
 
 

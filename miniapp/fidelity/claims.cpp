@@ -128,30 +128,30 @@ class Judge {
                     local, synced, carried));
   }
 
+  /// Errors of rank 32 with the factor of an earlier step, pair by pair: pooling gradients of several steps
+  /// would let the largest decide.
   void factor_age() {
     const std::string claim = "a factor every 50 steps is fresh enough";
-    std::map<std::int64_t, std::pair<ComparisonSums, std::string>> by_age;
+    std::map<std::pair<std::int64_t, std::int64_t>, ComparisonSums> pairs;  // gradient's step, factor's step
     for (const AgeRow& age : result_.age) {
-      if (age.tokens != "all" || age.row.transform != "input-lowrank-32") continue;
-      auto& [sums, text] = by_age[age.row.label.step - age.factor_step];
-      sums += age.row.sums;
+      if (age.tokens == "all" && age.row.transform == "input-lowrank-32")
+        pairs[{age.row.label.step, age.factor_step}] += age.row.sums;
     }
-    if (by_age.size() < 2) return add("V-E", claim, ClaimVerdict::not_measured, "one traced step only");
-    const double fresh = by_age.begin()->second.first.relative_l2();
-    std::string figures = fmt::format("rank 32, fresh {:.3e}", fresh);
-    const double euclidean = rel_l2("euclidean");
+    std::string figures;
     bool holds = true, judged = false;
-    for (const auto& [age, entry] : by_age) {
-      if (age == 0) continue;
-      const double value = entry.first.relative_l2();
-      figures += fmt::format(", {} steps old {:.3e}", age, value);
-      if (age > 60) continue;  // judged at the paper's age, as near as the trace has it
+    for (const auto& [steps, sums] : pairs) {
+      const auto& [step, factor] = steps;
+      if (step == factor || step - factor > 60) continue;  // the paper's age, as near as the trace has it
       judged = true;
-      // Half of what a fresh factor gains must be left.
-      holds = holds && (euclidean < 0 || value <= 0.5 * (fresh + euclidean));
+      const double value = sums.relative_l2(), fresh = pairs.at({step, step}).relative_l2();
+      const double euclidean = rel_l2("euclidean") > 0 ? rel_l2("euclidean") : 0.0527;
+      holds = holds && value <= 0.5 * (fresh + euclidean);
+      figures += fmt::format("{}step {} with the factor of step {}: {:.3e}, fresh {:.3e}",
+                             figures.empty() ? "" : "; ", step, factor, value, fresh);
     }
-    add("V-E", claim, judged ? verdict_of(holds) : ClaimVerdict::not_measured,
-        figures + (judged ? "; agrees if half of the gain is left" : "; no pair of steps at most 60 apart"));
+    if (!judged)
+      return add("V-E", claim, ClaimVerdict::not_measured, "the trace has no two steps at most 60 apart");
+    add("V-E", claim, verdict_of(holds), figures + "; agrees if half of the gain is left");
   }
 
   const StudyResult& result_;

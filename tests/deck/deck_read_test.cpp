@@ -145,5 +145,27 @@ TEST(DeckRead, ShippedModelDecksHaveTheSizeOfTheirName) {
   }
 }
 
+TEST(DeckRead, ListsOfIntegersAndOfNames) {
+  const auto methods = built_in_methods();
+  const auto with = [&](const std::string& set) { return parse_deck("", "list", {set}, methods).trace; };
+  EXPECT_EQ(with("trace.steps=50,200").steps, (std::vector<std::int64_t>{50, 200}));
+  EXPECT_EQ(with("trace.steps=[50, 200]").steps, (std::vector<std::int64_t>{50, 200}));
+  EXPECT_EQ(with("trace.steps=50").steps, std::vector<std::int64_t>{50});
+  EXPECT_TRUE(with("trace.steps=[]").steps.empty());
+  EXPECT_EQ(with("trace.content=gradient,sketch").content,
+            (std::vector<TraceChoice>{TraceChoice::gradient, TraceChoice::sketch}));
+  const auto message = [&](const std::string& set) {
+    try {
+      with(set);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(message("trace.steps=50,x").find("a list of integers, at least 1"), std::string::npos);
+  EXPECT_NE(message("trace.steps=0,5").find("out of range"), std::string::npos);
+  EXPECT_NE(message("trace.content=gradient,scetch").find("sketch"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace minigift
