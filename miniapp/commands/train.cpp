@@ -206,6 +206,8 @@ int run_train(const TrainArguments& arguments) {
   RegionTimer timer;
   TrainProgress progress(root, deck);
   progress.header(setup, *source);
+  if (deck.trace.file.empty() && !deck.trace.steps.empty())
+    progress.message("  trace    off: [trace] names steps, but no file; --trace FILE writes them");
   RunRecord record = begin_record(setup, *source, arguments.command_line, started);
 
   std::vector<MethodRun> runs;
