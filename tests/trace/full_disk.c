@@ -13,6 +13,7 @@ static int is_full(int file, off_t at) {
   const char* limit = getenv("MINIGIFT_DISK_BYTES");
   const char* full = getenv("MINIGIFT_FULL_RANK");
   const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (rank == NULL) rank = getenv("PMI_RANK");
   struct stat status;
   if (limit == NULL || full == NULL || rank == NULL || strcmp(full, rank) != 0) return 0;
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || at < atol(limit)) return 0;

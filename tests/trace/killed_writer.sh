@@ -24,11 +24,12 @@ for delay in $delays; do
     "$mode" \
     >"$trace.log" 2>&1 &
   launcher=$!
-  for ((wait = 0; wait < 1000; ++wait)); do
+  for ((wait = 0; wait < 4000; ++wait)); do
     kill -0 "$launcher" 2>/dev/null || fail "the writer did not start: $(cat "$trace.log")"
     if grep -q writing "$trace.log" 2>/dev/null && (($(ls "$trace".pid.* 2>/dev/null | wc -l) == ranks)); then break; fi
     sleep 0.01
   done
+  grep -q writing "$trace.log" || fail "the writer does not start: $(cat "$trace.log")"
   sleep "$delay"
   # The last rank first; the launcher ends the others when it sees that.
   kill -9 "$(cat "$(ls "$trace".pid.* | tail -n 1)")" 2>/dev/null || [[ $mode == sealing ]]
