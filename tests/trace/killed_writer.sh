@@ -25,8 +25,8 @@ for delay in $delays; do
     >"$trace.log" 2>&1 &
   launcher=$!
   for ((wait = 0; wait < 4000; ++wait)); do
-    kill -0 "$launcher" 2>/dev/null || fail "the writer did not start: $(cat "$trace.log")"
     if grep -q writing "$trace.log" 2>/dev/null && (($(ls "$trace".pid.* 2>/dev/null | wc -l) == ranks)); then break; fi
+    kill -0 "$launcher" 2>/dev/null || break
     sleep 0.01
   done
   grep -q writing "$trace.log" || fail "the writer does not start: $(cat "$trace.log")"
