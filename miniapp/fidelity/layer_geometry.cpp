@@ -2,7 +2,8 @@
 
 namespace minigift {
 
-MomentGeometry::MomentGeometry(const Matrix<const double>& a) : moment(a), spectrum(spectrum_of(a)) {}
+MomentGeometry::MomentGeometry(const Matrix<const double>& a)
+    : moment(a), spectrum(spectrum_of(a, EigenPrecision::fp32)) {}
 
 std::string missing_moment(const TransformSpecification& specification, const LayerGeometry& geometry) {
   const bool input = specification.side == Side::input || specification.side == Side::both;
