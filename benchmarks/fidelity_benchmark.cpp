@@ -1,6 +1,6 @@
 // Every transform of the catalogue on one MLP gradient of llama-300m's shape, (1024, 2688), in E5M2 and E4M3:
-// what `minigift fidelity --only tables` does for it, eigendecompositions included. Threads of the linear
-// algebra: as OPENBLAS_NUM_THREADS and OMP_NUM_THREADS say.
+// what `minigift fidelity --only tables` does for it, eigendecompositions included. The argument is the
+// number of threads of the linear algebra.
 
 #include "kernels/device/stream.hpp"
 #include "kernels/format/philox.hpp"
@@ -35,9 +35,10 @@ void one_tensor(benchmark::State& state) {
   const Matrix<double> a = second_moment(x), g = second_moment(dy);
   const Matrix<float> w("gradient", 1024, 2688);
   gemm<float, float>(Transpose::yes, Transpose::no, 1.0f, dy, x, 0.0f, w);
-  OneStepStudy study({.transforms = transform_catalog(),
-                      .formats = {round_trip_format("e5m2"), round_trip_format("e4m3")},
-                      .muon_formats = {}});
+  set_linalg_threads(static_cast<int>(state.range(0)));
+  std::vector<RoundTripFormat> formats = {round_trip_format("e5m2")};
+  if (state.range(1) == 2) formats.push_back(round_trip_format("e4m3"));
+  OneStepStudy study({.transforms = transform_catalog(), .formats = formats, .muon_formats = {}});
   for (auto _ : state) {
     LayerGeometry geometry;
     geometry.input = std::make_shared<MomentGeometry>(a);
@@ -45,9 +46,16 @@ void one_tensor(benchmark::State& state) {
     geometry.tokens = tokens;
     benchmark::DoNotOptimize(study.run({}, w, geometry));
   }
-  state.counters["rows"] = static_cast<double>(2 * transform_catalog().size());
+  state.counters["rows"] = static_cast<double>(formats.size() * transform_catalog().size());
+  set_linalg_threads(1);
 }
-BENCHMARK(one_tensor)->Unit(benchmark::kSecond)->UseRealTime();
+BENCHMARK(one_tensor)
+    ->ArgNames({"threads", "formats"})
+    ->Args({1, 1})
+    ->Args({2, 1})
+    ->Args({2, 2})
+    ->Unit(benchmark::kSecond)
+    ->UseRealTime();
 
 /// The part that all transforms share.
 void eigenpairs(benchmark::State& state) {

@@ -5,6 +5,17 @@ namespace minigift {
 MomentGeometry::MomentGeometry(const Matrix<const double>& a)
     : moment(a), spectrum(spectrum_of(a, EigenPrecision::fp32)) {}
 
+const DenseWhitening& MomentGeometry::cholesky(const WhiteningOptions& options) const {
+  const WhiteningOptions& kept = cholesky_options_;
+  const bool same = kept.damping == options.damping && kept.absolute_damping == options.absolute_damping &&
+                    kept.condition_cap == options.condition_cap && kept.exponent == options.exponent;
+  if (!cholesky_ || !same) {
+    cholesky_ = make_cholesky_whitening(moment, spectrum, options);
+    cholesky_options_ = options;
+  }
+  return *cholesky_;
+}
+
 std::string missing_moment(const TransformSpecification& specification, const LayerGeometry& geometry) {
   const bool input = specification.side == Side::input || specification.side == Side::both;
   const bool output = specification.side == Side::output || specification.side == Side::both;

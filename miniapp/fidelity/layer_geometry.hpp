@@ -2,12 +2,14 @@
 // The second moments of one linear layer with what is costly to compute from them, once: A of its inputs and
 // G of its output gradients, their eigenpairs, and the sketch of A where a trace has no more than that.
 
+#include "kernels/geometry/dense.hpp"
 #include "kernels/geometry/sketch.hpp"
 #include "kernels/geometry/spectrum.hpp"
 #include "kernels/view.hpp"
 #include "miniapp/fidelity/transform_catalog.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace minigift {
@@ -18,8 +20,15 @@ namespace minigift {
 struct MomentGeometry {
   explicit MomentGeometry(const Matrix<const double>& moment);
 
+  /// The Cholesky root, d^3 in FP64: kept until it is asked for with other options.
+  const DenseWhitening& cholesky(const WhiteningOptions& options) const;
+
   Matrix<const double> moment;
   Spectrum spectrum;
+
+ private:
+  mutable WhiteningOptions cholesky_options_;
+  mutable std::optional<DenseWhitening> cholesky_;
 };
 
 /// A sketch of A with the test matrix that made it.

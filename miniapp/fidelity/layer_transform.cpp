@@ -47,7 +47,7 @@ LayerTransform::LayerTransform(const TransformSpecification& specification, cons
     if (symmetric) {
       output_ = make_spectral_whitening(output.spectrum, options);
     } else {
-      dense_output_ = make_cholesky_whitening(output.moment, output.spectrum, options);
+      dense_output_ = output.cholesky(options);
     }
   }
   if (specification.side == Side::none || specification.side == Side::output) return;
@@ -72,7 +72,7 @@ LayerTransform::LayerTransform(const TransformSpecification& specification, cons
       if (symmetric) {
         input_ = make_spectral_whitening(input.spectrum, options);
       } else {
-        dense_input_ = make_cholesky_whitening(input.moment, input.spectrum, options);
+        dense_input_ = input.cholesky(options);
       }
   }
 }
