@@ -237,8 +237,8 @@ def plot_projection(trace, step, name, folder, written):
         axes.set_xlabel("along the strongest direction of the inputs")
         axes.set_ylabel(f"along direction {rank}")
         axes.grid(alpha=0.3)
-    figure.suptitle(f"{name}, step {int(step.name.split('/')[-1])}: rows of {step['gradient'][name].shape[0]} ranks' "
-                    "gradients, root mean square 1; ellipse at two standard deviations", fontsize=10)
+    figure.suptitle(f"{name}, step {int(step.name.split('/')[-1])}: rows of the local gradients of "
+                    f"{step['gradient'][name].shape[0]} rank(s), root mean square 1; ellipse at two standard deviations", fontsize=10)
     save(figure, folder, "projection.png", written)
 
 

@@ -57,6 +57,7 @@ void LayerProfile::add(const OneStepRow& euclidean, const OneStepRow& transforme
   gamma += closed;
   const double before = euclidean.sums.relative_l2();
   reduction += before > 0 ? 1.0 - transformed.sums.relative_l2() / before : 0.0;
+  saved += (euclidean.sums.difference - transformed.sums.difference) / static_cast<double>(size);
   measured += 1;
 }
 

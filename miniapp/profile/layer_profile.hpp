@@ -35,7 +35,7 @@ struct LayerProfile {
   // Sums over samples: one per rank and step, one per measured step.
   double upper = 0, flushed = 0, subnormal = 0, least = 0;  ///< shares of the elements
   std::int64_t samples = 0;
-  double gain = 0, gamma = 0, reduction = 0;
+  double gain = 0, gamma = 0, reduction = 0, saved = 0;
   std::int64_t measured = 0;
 
   void add(const BoundaryCounts& counts);
@@ -49,6 +49,9 @@ struct LayerProfile {
   double mean_gamma() const { return gamma / static_cast<double>(measured); }
   /// 1 - RelL2(transformed) / RelL2(euclidean), measured: what the coordinates are worth to this layer.
   double measured_reduction() const { return reduction / static_cast<double>(measured); }
+  /// (||error without||^2 - ||error with||^2) / size, measured: what they are worth to the whole gradient,
+  /// per element.
+  double measured_saving() const { return saved / static_cast<double>(measured); }
 };
 
 /// Layers by falling score, and how many of them are chosen.

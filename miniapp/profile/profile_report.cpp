@@ -58,6 +58,13 @@ std::vector<double> ProfileReport::reductions() const {
   return values;
 }
 
+std::vector<double> ProfileReport::savings() const {
+  std::vector<double> values;
+  for (const LayerProfile& profile : profiles)
+    values.push_back(profile.measured_saving());
+  return values;
+}
+
 ProfileReport make_profile_report(std::vector<LayerProfile> profiles, LowerBoundary lower,
                                   ProfileScore chosen_by, std::int64_t top) {
   ProfileReport report;
@@ -75,18 +82,21 @@ ProfileReport make_profile_report(std::vector<LayerProfile> profiles, LowerBound
 }
 
 std::string profile_text(const ProfileReport& report) {
-  const std::vector<double> reductions = report.reductions();
   std::string text =
       chart(report, report.boundary,
             fmt::format("Boundary score: mean share of codes at the upper and the lower boundary ({})",
                         name(report.lower)));
   text += chart(report, report.gain, "Gain score: mean of (1 - gamma^2) ||W||^2 / size");
-  text += fmt::format(
-      "\nrank correlation with the error that coordinates removed: boundary {}, gain {}; of the two scores "
-      "{}\n",
-      correlation(rank_correlation(report.boundary.scores, reductions)),
-      correlation(rank_correlation(report.gain.scores, reductions)),
-      correlation(rank_correlation(report.boundary.scores, report.gain.scores)));
+  const auto line = [&](const char* measured, const std::vector<double>& values) {
+    return fmt::format("{}: boundary {}, gain {}\n", measured,
+                       correlation(rank_correlation(report.boundary.scores, values)),
+                       correlation(rank_correlation(report.gain.scores, values)));
+  };
+  text += "\nrank correlation of the scores with what coordinates were measured to remove\n";
+  text += line("  of the layer's own error, in percent", report.reductions());
+  text += line("  of the whole gradient's squared error, per element", report.savings());
+  text += fmt::format("of the two scores with each other: {}\n",
+                      correlation(rank_correlation(report.boundary.scores, report.gain.scores)));
   return text;
 }
 
@@ -94,17 +104,19 @@ std::string profile_csv(const ProfileReport& report) {
   std::string text =
       "tensor,role,layer,size,boundary_score,boundary_place,upper_share,lower_share,flushed_share,least_"
       "share,"
-      "subnormal_share,gain_score,gain_place,gamma,error_removed,samples,measured,chosen\n";
+      "subnormal_share,gain_score,gain_place,gamma,error_removed,squared_error_removed,samples,measured,"
+      "chosen\n";
   const auto boundary = places(report.boundary), gain = places(report.gain);
   const auto chosen = places(report.chosen());
   for (std::size_t i = 0; i < report.profiles.size(); ++i) {
     const LayerProfile& p = report.profiles[i];
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", p.tensor, p.role, p.layer, p.size,
-        report.boundary.scores[i], boundary[i], p.upper_share(), p.lower_share(report.lower),
-        p.lower_share(LowerBoundary::flushed), p.lower_share(LowerBoundary::least_magnitude),
-        p.lower_share(LowerBoundary::subnormal), report.gain.scores[i], gain[i], p.mean_gamma(),
-        p.measured_reduction(), p.samples, p.measured, chosen[i] <= report.chosen().chosen ? 1 : 0);
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", p.tensor, p.role, p.layer,
+                    p.size, report.boundary.scores[i], boundary[i], p.upper_share(),
+                    p.lower_share(report.lower), p.lower_share(LowerBoundary::flushed),
+                    p.lower_share(LowerBoundary::least_magnitude), p.lower_share(LowerBoundary::subnormal),
+                    report.gain.scores[i], gain[i], p.mean_gamma(), p.measured_reduction(),
+                    p.measured_saving(), p.samples, p.measured, chosen[i] <= report.chosen().chosen ? 1 : 0);
   }
   return text;
 }

@@ -44,6 +44,7 @@ TEST(ProfileReport, TextCsvAndSelectionAgree) {
         .elements = 100, .upper = 1, .flushed = i, .subnormal = 10, .lower = 2 * i, .non_finite = 0});
     profile.gain = 1.0 / (1 + i);
     profile.reduction = 0.1 * (4 - i);
+    profile.saved = 0.1 * (i % 2);
     profile.gamma = 0.5;
     profile.measured = 1;
     profiles.push_back(profile);
@@ -55,7 +56,7 @@ TEST(ProfileReport, TextCsvAndSelectionAgree) {
   EXPECT_DOUBLE_EQ(report.boundary.scores[3], 0.01 + 0.06);
   EXPECT_DOUBLE_EQ(profiles[3].lower_share(LowerBoundary::flushed), 0.03);
   EXPECT_DOUBLE_EQ(profiles[3].lower_share(LowerBoundary::subnormal), 0.13);
-  EXPECT_NE(profile_text(report).find("boundary -1.00, gain +1.00"), std::string::npos)
+  EXPECT_NE(profile_text(report).find("own error, in percent: boundary -1.00, gain +1.00"), std::string::npos)
       << profile_text(report);
   const std::string selection = selection_text(report, "a test");
   EXPECT_NE(selection.find("\nlayer0.weight  #"), std::string::npos) << selection;
