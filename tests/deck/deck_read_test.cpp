@@ -147,7 +147,9 @@ TEST(DeckRead, ShippedModelDecksHaveTheSizeOfTheirName) {
 
 TEST(DeckRead, ListsOfIntegersAndOfNames) {
   const auto methods = built_in_methods();
-  const auto with = [&](const std::string& set) { return parse_deck("", "list", {set}, methods).trace; };
+  const auto with = [&](const std::string& set) {
+    return parse_deck("[exchange]\nmethods = [\"fp32\"]\n", "list", {set}, methods).trace;
+  };
   EXPECT_EQ(with("trace.steps=50,200").steps, (std::vector<std::int64_t>{50, 200}));
   EXPECT_EQ(with("trace.steps=[50, 200]").steps, (std::vector<std::int64_t>{50, 200}));
   EXPECT_EQ(with("trace.steps=50").steps, std::vector<std::int64_t>{50});
