@@ -182,6 +182,11 @@ int run_train(const TrainArguments& arguments) {
       traced_tensors(deck.trace.tensors, ParameterRegistry(llama_shape(deck.model)));
       require_usage(!std::filesystem::exists(deck.trace.file),
                     "trace.file = {} exists; results are never overwritten", deck.trace.file);
+      const std::filesystem::path folder = std::filesystem::path(deck.trace.file).parent_path();
+      std::error_code error;
+      if (root && !folder.empty()) std::filesystem::create_directories(folder, error);
+      require_usage(!error, "trace.file = {}: cannot create its folder: {}", deck.trace.file,
+                    error.message());
     }
     for (const MethodDeck& method : deck.methods) {
       const Method resolved = resolve_method(method, deck.exchange, communicator.size());
