@@ -8,6 +8,7 @@
 #include "kernels/slice.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace minigift {
 namespace {
@@ -154,6 +155,13 @@ void SumEmulation::mean(SumScheme scheme, int rank, const Vector<float>& mean) {
       return all_to_all(true, mean);
   }
   throw RuntimeError("unknown way to add codes");
+}
+
+double SumEmulation::divergence() const {
+  double largest = 0.0;
+  for (const float scale : scales_)
+    largest = std::max(largest, std::abs(static_cast<double>(scale) / static_cast<double>(scales_[0]) - 1.0));
+  return largest;
 }
 
 void SumEmulation::unscaled_mean(const Vector<float>& mean) {

@@ -15,6 +15,9 @@ class SumEmulation {
 
   /// mean (count) <- the mean as rank `rank` decodes it. It depends on the rank with own scales only.
   void mean(SumScheme scheme, int rank, const Vector<float>& mean);
+  /// How far the ranks' means are apart, max over ranks of ||mean_r - mean_0|| / ||mean_0||, after mean()
+  /// with own scales: all decode one sum, so it is the largest |s_r / s_0 - 1|.
+  double divergence() const;
   /// fp32 and bf16: codes without scale, added around the ring.
   void unscaled_mean(const Vector<float>& mean);
 

@@ -111,7 +111,7 @@ std::vector<SumRow> SummedGradientStudy::run(const LayerLabel& label, const Matr
   const auto ranks = static_cast<int>(extent(gradients, 0));
   const Vector<const double> exact = exact_mean(gradients);
   const Matrix<float> coordinates("minigift::coordinates", gradients.extent(0), gradients.extent(1));
-  const Vector<float> mean("minigift::mean", exact.extent(0)), first("minigift::mean", exact.extent(0));
+  const Vector<float> mean("minigift::mean", exact.extent(0));
   const Matrix<float> as_matrix = slice(mean, 0, m, d);
   std::vector<SumRow> rows;
   for (const TransformSpecification& specification : options_.transforms) {
@@ -141,18 +141,10 @@ std::vector<SumRow> SummedGradientStudy::run(const LayerLabel& label, const Matr
         continue;
       }
       for (const SumScheme scheme : sum_schemes()) {
-        double divergence = 0.0;
-        if (scheme == SumScheme::ring_local || scheme == SumScheme::ring_local_exact) {
-          // Every rank's result is a multiple of one vector; only rank 0's is mapped back and compared.
-          emulation.mean(scheme, 0, first);
-          for (int r = 1; r < ranks; ++r) {
-            emulation.mean(scheme, r, mean);
-            divergence = std::max(divergence, compare<float>(mean, first).relative_l2());
-          }
-        }
         emulation.mean(scheme, 0, mean);
+        const bool own = scheme == SumScheme::ring_local || scheme == SumScheme::ring_local_exact;
         transform.inverse(as_matrix, workspace_);
-        add_row(format, name(scheme), divergence);
+        add_row(format, name(scheme), own ? emulation.divergence() : 0.0);
       }
     }
   }

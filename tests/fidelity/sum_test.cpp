@@ -132,6 +132,7 @@ TEST_P(SumOf, OwnScalesGiveEachRankAnotherResult) {
   const auto a = values(first), b = values(last);
   for (std::size_t i = 0; i < count; ++i)
     ASSERT_EQ(b[i], 4.0f * a[i]);
+  EXPECT_EQ(emulation.divergence(), 3.0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Fp8, SumOf, ::testing::Values(Format::e4m3, Format::e5m2));
