@@ -8,12 +8,15 @@
 // Every error is a UsageError with one line: where (FILE:LINE:COLUMN or the --set), key, value, what is
 // allowed, and the nearest valid name.
 
+#include "miniapp/deck/comm_deck.hpp"
 #include "miniapp/deck/data_deck.hpp"
 #include "miniapp/deck/exchange_deck.hpp"
+#include "miniapp/deck/inject_deck.hpp"
 #include "miniapp/deck/method_deck.hpp"
 #include "miniapp/deck/model_deck.hpp"
 #include "miniapp/deck/optimizer_deck.hpp"
 #include "miniapp/deck/output_deck.hpp"
+#include "miniapp/deck/step_deck.hpp"
 #include "miniapp/deck/trace_deck.hpp"
 #include "miniapp/deck/train_deck.hpp"
 
@@ -28,6 +31,9 @@ struct Deck {
   TrainDeck train;
   OptimizerDeck optimizer;
   ExchangeDeck exchange;
+  StepDeck step;
+  CommDeck comm;
+  InjectDeck inject;
   TraceDeck trace;
   OutputDeck output;
   std::vector<MethodDeck> methods;  ///< one per name in exchange.methods, same order, complete
@@ -42,6 +48,9 @@ struct Deck {
     visit("train", self.train);
     visit("optimizer", self.optimizer);
     visit("exchange", self.exchange);
+    visit("step", self.step);
+    visit("comm", self.comm);
+    visit("inject", self.inject);
     visit("trace", self.trace);
     visit("output", self.output);
   }

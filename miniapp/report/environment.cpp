@@ -59,6 +59,12 @@ bool environment_name_allowed(std::string_view name) {
   // A prefix alone would let OMPI_MCA_... carry a password someone put there.
   static constexpr std::array<std::string_view, 7> never = {"TOKEN",      "SECRET", "PASS",  "KEY",
                                                             "CREDENTIAL", "AUTH",   "COOKIE"};
+  // What mpirun hands to its own processes: session folders and addresses, no setting of the user's.
+  static constexpr std::array<std::string_view, 4> launcher = {
+      "OMPI_MCA_orte_", "OMPI_MCA_ess_", "OMPI_MCA_initial_wdir", "OMPI_MCA_shmem_RUNTIME"};
+  for (const std::string_view prefix : launcher) {
+    if (name.starts_with(prefix)) return false;
+  }
   std::string upper(name);
   std::transform(upper.begin(), upper.end(), upper.begin(),
                  [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });

@@ -1,6 +1,7 @@
 #include "miniapp/report/method_summary.hpp"
 
 #include "kernels/error.hpp"
+#include "miniapp/report/statistics.hpp"
 #include "miniapp/report/table.hpp"
 
 #include <algorithm>
@@ -9,15 +10,6 @@
 
 namespace minigift {
 namespace {
-
-/// Quantile q of sorted values, interpolated between neighbours.
-double quantile(const std::vector<double>& sorted, double q) {
-  if (sorted.empty()) return not_measured;
-  const double place = q * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
 
 /// Mean of the measured values of one member.
 template <class Member>
@@ -70,7 +62,6 @@ MethodSummary summarize(std::span<const StepRow> rows, std::int64_t warmup) {
       summary.phases[i] += row.phases[i] / static_cast<double>(timed.size());
     }
   }
-  std::sort(seconds.begin(), seconds.end());
   summary.step_seconds_minimum = quantile(seconds, 0);
   summary.step_seconds_median = quantile(seconds, 0.5);
   summary.step_seconds_p95 = quantile(seconds, 0.95);

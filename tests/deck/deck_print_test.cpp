@@ -80,7 +80,8 @@ TEST(DeckPrint, HashAndDifferenceSeeEveryKey) {
                              "tail",   "edge",         "euclidean",  "input-full", "tensor",
                              "row",    "nearest-even", "stochastic", "synced",     "local",
                              "native", "a2a",          "off",        "all",        "64",
-                             "host",   "nccl",         "gradient"}) {
+                             "host",   "nccl",         "gradient",   "backward",   "timed",
+                             "first",  "sleep"}) {
       try {
         const std::string toml = to_toml(deck);
         const Deck candidate = parse_deck(toml, "e.toml", {value.key + "=" + text}, built_in_methods());

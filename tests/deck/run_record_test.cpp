@@ -156,9 +156,18 @@ TEST(RunRecord, FitsItsSchemaAndTheSchemaNamesEveryColumn) {
 
 TEST(Environment, SecretsNeverAppear) {
   const std::string secret = "do-not-share-7f3a";
-  const std::vector<const char*> names = {
-      "GITHUB_TOKEN",  "OMPI_MCA_secret_key", "MY_VARIABLE",       "SLURM_JOB_USER",    "OMP_AUTH_TOKEN",
-      "NCCL_password", "HOME_PAGE",           "KOKKOS_NUM_APIKEY", "AWS_SESSION_TOKEN", "XOMP_NUM_THREADS"};
+  const std::vector<const char*> names = {"GITHUB_TOKEN",
+                                          "OMPI_MCA_secret_key",
+                                          "MY_VARIABLE",
+                                          "SLURM_JOB_USER",
+                                          "OMP_AUTH_TOKEN",
+                                          "NCCL_password",
+                                          "HOME_PAGE",
+                                          "KOKKOS_NUM_APIKEY",
+                                          "AWS_SESSION_TOKEN",
+                                          "XOMP_NUM_THREADS",
+                                          "OMPI_MCA_orte_top_session_dir",
+                                          "OMPI_MCA_initial_wdir"};
   for (const char* name : names)
     setenv(name, secret.c_str(), 1);
   setenv("OMP_PROC_BIND", "spread", 1);
