@@ -121,6 +121,7 @@ void CodecExchange::observe_input(int site, const Matrix<const bfloat16>& x) {
 void CodecExchange::begin_backward() {
   deferred_ = !options_.overlap;
   if (!refreshing_) return;
+  const ScopedRegion exposed{std::string(exchange_region)};
   const ScopedRegion region("refresh");
   moments_.all_reduce(communicator_);
   if (!moments_.finite()) {
@@ -142,6 +143,7 @@ void CodecExchange::ready(int tensor) {
   communicator_.progress();
   // Tensors become ready in descending order, buckets therefore in plan order.
   if (started_ == pipelines_.size() || pending_[started_] != 0) return;
+  const ScopedRegion exposed{std::string(exchange_region)};
   follow_caller();
   const ScopedStream stream(stream_);
   const ScopedFp32Products exact(Fp32Products::ieee);
@@ -235,6 +237,7 @@ void CodecExchange::profile_selection() {
 }
 
 ExchangeResult CodecExchange::finish() {
+  const ScopedRegion exposed{std::string(exchange_region)};
   follow_caller();
   ExchangeResult result;
   {

@@ -34,6 +34,14 @@ std::string_view name(Role role) {
   throw RuntimeError("unknown parameter role");
 }
 
+Role role_from_name(std::string_view word) {
+  for (int i = 0; i <= static_cast<int>(Role::lm_head); ++i) {
+    const auto role = static_cast<Role>(i);
+    if (name(role) == word) return role;
+  }
+  throw UsageError(fmt::format("'{}' is no role of a parameter", word));
+}
+
 bool is_hidden_matrix(Role role) {
   return role != Role::embedding && role != Role::norm && role != Role::lm_head;
 }
@@ -68,6 +76,21 @@ ParameterRegistry::ParameterRegistry(const LlamaShape& shape) {
   }
   add("model.norm.weight", Role::norm, -1, 1, C, -1);
   add("lm_head.weight", Role::lm_head, -1, V, C, add_site("lm_head:input", -1, C));
+}
+
+ParameterRegistry::ParameterRegistry(const std::vector<ListedMatrix>& matrices) {
+  for (const ListedMatrix& matrix : matrices) {
+    int site = -1;
+    for (int i = 0; i < static_cast<int>(input_sites_.size()); ++i) {
+      if (input_sites_[static_cast<std::size_t>(i)].name == matrix.input_site) site = i;
+    }
+    if (site < 0 && !matrix.input_site.empty())
+      site = add_site(matrix.input_site, matrix.layer, matrix.columns);
+    require_usage(site < 0 || input_sites_[static_cast<std::size_t>(site)].width == matrix.columns,
+                  "{}: {} columns, but its input {} has another width", matrix.name, matrix.columns,
+                  matrix.input_site);
+    add(matrix.name, matrix.role, matrix.layer, matrix.rows, matrix.columns, site);
+  }
 }
 
 int ParameterRegistry::add(std::string name, Role role, std::int64_t layer, std::int64_t rows,

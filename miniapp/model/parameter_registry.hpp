@@ -26,6 +26,8 @@ enum class Role {
 };
 /// "embedding", "norm", "attention_q", ...
 std::string_view name(Role role);
+/// The inverse of name(). Throws UsageError for a word that is no role.
+Role role_from_name(std::string_view word);
 /// A weight matrix inside a decoder layer: what Muon updates. Embedding, head and norms are not.
 bool is_hidden_matrix(Role role);
 
@@ -69,6 +71,16 @@ struct InputSite {
   std::vector<int> parameters;  // indices of the weights it feeds
 };
 
+/// A weight matrix of a list that is no whole model.
+struct ListedMatrix {
+  std::string name;
+  Role role = Role::mlp_down;
+  std::int64_t layer = -1;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::string input_site;  ///< matrices of one name share their input; empty: none is known
+};
+
 /// Parameters in forward order: embedding, then per layer {input norm, q, k, v, o, post-attention norm, gate,
 /// up, down}, then the final norm and the head. Backward finishes them in exactly the reverse order.
 class ParameterRegistry {
@@ -77,6 +89,9 @@ class ParameterRegistry {
   static constexpr std::int64_t alignment = 16;
 
   explicit ParameterRegistry(const LlamaShape& shape);
+  /// These matrices in this order: what a trace recorded of a model. embedding(), final_norm(), head() and
+  /// index() have no meaning then.
+  explicit ParameterRegistry(const std::vector<ListedMatrix>& matrices);
 
   int size() const { return static_cast<int>(parameters_.size()); }
   const Parameter& operator[](int index) const { return parameters_[static_cast<std::size_t>(index)]; }

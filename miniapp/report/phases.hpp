@@ -26,6 +26,11 @@ inline constexpr std::size_t phase_count = phase_names.size();
 /// name, and whatever is opened inside, counts for no phase.
 inline constexpr std::string_view untimed_region = "check";
 
+/// What the exchange does while the step's own stream is in it, or waits for it: from the start of a bucket
+/// during backward, and from the end of backward to the result. On a host that is all of it; on a GPU, where
+/// the exchange has a stream of its own, what backward does not hide. No phase: it contains phases.
+inline constexpr std::string_view exchange_region = "exchange";
+
 /// Seconds per phase, in the order of phase_names.
 using PhaseSeconds = std::array<double, phase_count>;
 

@@ -1,6 +1,7 @@
 #include "miniapp/report/region_timer.hpp"
 
 #include "kernels/error.hpp"
+#include "miniapp/report/wait.hpp"
 
 #include <Kokkos_Core.hpp>
 
@@ -99,12 +100,25 @@ void RegionTimer::pop() {
   if (node->parent == nullptr) return;  // opened before this timer was made
   {
     const ScopedStream stream(node->current.stream);
+    if (active_->slow_fraction_ > 0 && node->name == active_->slow_name_) active_->lengthen(*node);
     node->current.closed.record();
   }
   node->closed.push_back(std::move(node->current));
   node->open = false;
   ++node->count;
   active_->current_ = node->parent;
+}
+
+void RegionTimer::slow_down(const std::string& name, double fraction) {
+  slow_name_ = name;
+  slow_fraction_ = fraction;
+}
+
+void RegionTimer::lengthen(const Node& node) const {
+  Event now;
+  now.record();
+  now.synchronize();
+  wait_for(slow_fraction_ * Event::seconds(node.current.opened, now));
 }
 
 void RegionTimer::settle() const {

@@ -52,6 +52,10 @@ class RegionTimer {
   double step_seconds() const;
   /// Seconds since the last reset.
   double elapsed_seconds() const;
+  /// From now on regions of this name last longer by this fraction of their time (with what is nested in
+  /// them): a fault on purpose, to try a gate. The wait lies inside the region and on its stream.
+  void slow_down(const std::string& name, double fraction);
+
   /// Starts again from zero. Regions that are open count from now.
   void reset();
 
@@ -64,6 +68,8 @@ class RegionTimer {
 
   /// Opens a visit on the current stream.
   void open(Node& node);
+  /// Waits by the fraction of slow_down() before the region closes.
+  void lengthen(const Node& node) const;
   /// Adds the closed visits to their nodes.
   void settle() const;
   /// The regions as they are now, those that are open closed and opened again.
@@ -71,6 +77,8 @@ class RegionTimer {
 
   std::unique_ptr<Node> root_;
   Node* current_;
+  std::string slow_name_;
+  double slow_fraction_ = 0;
 };
 
 /// A region for the duration of a scope.

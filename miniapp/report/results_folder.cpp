@@ -3,11 +3,9 @@
 #include "kernels/error.hpp"
 
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <string>
-#include <type_traits>
 #include <unistd.h>
 
 namespace minigift {
@@ -16,34 +14,14 @@ namespace {
 constexpr const char* advice =
     "results are never overwritten; name another folder with --out or move the old one";
 
-/// Opens a file that must not exist.
-std::FILE* open_new(const std::string& path) {
+}  // namespace
+
+std::FILE* open_new_file(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "wx");
   require_usage(file != nullptr || errno != EEXIST, "{} exists: {}", path, advice);
   require_usage(file != nullptr, "{}: cannot create: {}", path, std::strerror(errno));
   return file;
 }
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-std::string csv_cell(std::int64_t value) {
-  return fmt::format("{}", value);
-}
-std::string csv_cell(bool value) {
-  return value ? "true" : "false";
-}
-std::string csv_cell(double value) {
-  return std::isnan(value) ? "" : fmt::format("{}", value);
-}
-
-}  // namespace
 
 std::string_view StepRow::phase_column(std::size_t phase) {
   static const auto names = [] {
@@ -76,48 +54,13 @@ void create_results_folder(const std::string& directory) {
 }
 
 void write_new_file(const std::string& path, const std::string& text) {
-  std::FILE* file = open_new(path);
+  std::FILE* file = open_new_file(path);
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const bool closed = std::fclose(file) == 0;
   require(written && closed, "{}: cannot write: {}", path, std::strerror(errno));
 }
 
 StepsFile::StepsFile(const std::string& directory)
-    : path_((std::filesystem::path(directory) / "steps.csv").string()), file_(open_new(path_)) {
-  const std::string text = header();
-  require(std::fputs(text.c_str(), file_) >= 0 && std::fflush(file_) == 0, "{}: cannot write: {}", path_,
-          std::strerror(errno));
-}
-
-StepsFile::~StepsFile() {
-  std::fclose(file_);
-}
-
-void StepsFile::add(const StepRow& row) {
-  const std::string text = line(row);  // in one call, so that a reader never sees half a row
-  require(std::fwrite(text.data(), 1, text.size(), file_) == text.size() && std::fflush(file_) == 0,
-          "{}: cannot write: {}", path_, std::strerror(errno));
-}
-
-std::string StepsFile::header() {
-  std::string text;
-  const StepRow row;
-  StepRow::columns(row, [&](const auto&, const Column& column) {
-    if (!text.empty()) text += ',';
-    text += column.name;
-  });
-  return text + "\n";
-}
-
-std::string StepsFile::line(const StepRow& row) {
-  std::string text;
-  bool first = true;
-  StepRow::columns(row, [&](const auto& value, const Column&) {
-    if (!first) text += ',';
-    first = false;
-    text += csv_cell(value);
-  });
-  return text + "\n";
-}
+    : CsvFile<StepRow>((std::filesystem::path(directory) / "steps.csv").string()) {}
 
 }  // namespace minigift

@@ -15,6 +15,7 @@
 #include "miniapp/model/llama.hpp"
 #include "miniapp/report/region_timer.hpp"
 #include "miniapp/report/step_row.hpp"
+#include "miniapp/train/deck_options.hpp"
 #include "miniapp/train/optimizer.hpp"
 #include "miniapp/train/step_observer.hpp"
 #include "miniapp/transport/communicator.hpp"
@@ -24,12 +25,6 @@
 #include <vector>
 
 namespace minigift {
-
-/// The deck's [model] as the model's own type.
-LlamaShape llama_shape(const ModelDeck& deck);
-
-/// Throws UsageError if the deck asks for matrix products that this build cannot do.
-void check_products_available(const Deck& deck);
 
 class Trainer {
  public:
