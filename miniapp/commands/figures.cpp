@@ -41,6 +41,11 @@ std::string draw_training_figures(const OutputDeck& output) {
   return draw({MINIGIFT_RESULTS_SCRIPTS "/plot_training.py", output.directory}, output.directory);
 }
 
+std::string draw_scaling_figures(const OutputDeck& output) {
+  if (!output.figures) return "figures: off (output.figures = false)\n";
+  return draw({MINIGIFT_RESULTS_SCRIPTS "/plot_scaling.py", output.directory}, output.directory);
+}
+
 std::string draw_fidelity_figures(bool wanted, const std::string& trace, const std::string& folder) {
   if (!wanted) return "figures: off (--no-figures)\n";
   std::vector<std::string> words = {MINIGIFT_RESULTS_SCRIPTS "/plot_fidelity.py", folder};

@@ -4,6 +4,7 @@
 #include "kernels/error.hpp"
 #include "miniapp/commands/fidelity.hpp"
 #include "miniapp/commands/profile.hpp"
+#include "miniapp/commands/step.hpp"
 #include "miniapp/commands/trace.hpp"
 #include "miniapp/commands/train.hpp"
 #include "miniapp/report/environment.hpp"
@@ -61,6 +62,9 @@ int run(int argc, char** argv, int rank) {
   TrainArguments train;
   train.command_line.assign(argv, argv + argc);
   add_train_command(app, train);
+  StepArguments step;
+  step.command_line = train.command_line;
+  add_step_command(app, step);
   FidelityArguments fidelity;
   fidelity.command_line = train.command_line;
   add_fidelity_command(app, fidelity);
@@ -85,8 +89,9 @@ int run(int argc, char** argv, int rank) {
     if (rank == 0) print_fidelity_list();
     return 0;
   }
-  train.share_gpu = fidelity.share_gpu = profile.share_gpu = share_gpu;
+  train.share_gpu = step.share_gpu = fidelity.share_gpu = profile.share_gpu = share_gpu;
   const KokkosRun kokkos(split.kokkos);
+  if (app.got_subcommand("step")) return run_step(step);
   if (app.got_subcommand("fidelity")) return run_fidelity(fidelity);
   if (app.got_subcommand("profile")) return run_profile(profile);
   if (app.got_subcommand("trace")) return rank == 0 ? run_trace(trace) : 0;  // reads on one rank

@@ -39,7 +39,7 @@ int threads_per_rank(int ranks_on_node) {
 }
 
 Setup set_up(const std::string& deck, const std::vector<std::string>& overrides, const std::string& output,
-             bool share_gpu) {
+             bool share_gpu, const DeckChange& change) {
   Setup setup;
   const auto methods = built_in_methods();
   {
@@ -48,6 +48,7 @@ Setup set_up(const std::string& deck, const std::vector<std::string>& overrides,
     communicator.together([&] {
       setup.deck = load_deck(deck, overrides, methods);
       if (!output.empty()) setup.deck.output.directory = output;
+      if (change) change(setup.deck, communicator.size());
       validate(setup.deck, communicator.size());
     });
     require_same_deck(communicator, setup.deck, deck);
@@ -60,6 +61,17 @@ Setup set_up(const std::string& deck, const std::vector<std::string>& overrides,
   setup.threads = threads_per_rank(setup.communicator->ranks_on_node());
   set_linalg_threads(setup.threads);
   return setup;
+}
+
+void check_methods(const Deck& deck, const Communicator& communicator) {
+  for (const MethodDeck& method : deck.methods) {
+    const Method resolved = resolve_method(method, deck.exchange, communicator.size());
+    if (resolved.reduction != Reduction::native) continue;
+    const auto refusal = communicator.native_all_reduce_refuses(resolved.format);
+    require_usage(!refusal,
+                  "method {}: {}; use a method with reduction = \"a2a\", or exchange.transport = \"host\"",
+                  method.name, refusal.value_or(""));
+  }
 }
 
 void require_same(Communicator& communicator, const std::string& value, const std::string& what,

@@ -4,6 +4,7 @@
 #include "miniapp/deck/deck.hpp"
 #include "miniapp/transport/communicator.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +17,18 @@ struct Setup {
   int threads = 1;  ///< of the linear algebra libraries, per rank
 };
 
+/// Changes the deck before it is checked, given the number of ranks.
+using DeckChange = std::function<void(Deck& deck, int ranks)>;
+
 /// Reads the deck on every rank, checks it and that all ranks have the same, and opens the communicator with
 /// the deck's limits and transport. `output` (if not empty) replaces output.directory; `share_gpu` lets
 /// several ranks use one GPU. Collective; every error is thrown on all ranks.
 Setup set_up(const std::string& deck, const std::vector<std::string>& overrides, const std::string& output,
-             bool share_gpu = false);
+             bool share_gpu = false, const DeckChange& change = {});
+
+/// Throws UsageError unless every method of the deck can run on these ranks and their transport. Not
+/// collective, the same on all ranks. Patterns for layers are checked where the tensors are known.
+void check_methods(const Deck& deck, const Communicator& communicator);
 
 /// Threads per rank for BLAS and oneDNN: OMP_NUM_THREADS if set; else the cores this process may use, but no
 /// more than its share of the node.

@@ -3,6 +3,7 @@
 #include "kernels/error.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "miniapp/commands/figures.hpp"
+#include "miniapp/commands/run_report.hpp"
 #include "miniapp/commands/setup.hpp"
 #include "miniapp/commands/train_report.hpp"
 #include "miniapp/data/token_source.hpp"
@@ -35,6 +36,7 @@ void add_train_command(CLI::App& app, TrainArguments& arguments) {
   command->add_option("--trace", arguments.trace,
                       "New HDF5 file for gradients and second moments of the steps in [trace] (same as "
                       "trace.file)");
+  add_keep_option(*command, arguments.keep);
   command->add_flag("--print-deck", arguments.print_deck,
                     "Print the effective deck (defaults, deck and overrides together) and stop");
   command->add_flag("--help-deck", arguments.print_help_deck,
@@ -55,6 +57,7 @@ namespace {
 /// What remains of one method when its trainer is gone.
 struct MethodRun {
   MethodSummary summary;
+  Measurement measurement;
   std::vector<std::string> skipped;
   bool replicas_identical = true;
   bool allows_divergence = false;
@@ -108,6 +111,7 @@ MethodRun run_method(const Deck& deck, const MethodDeck& method, const TokenSour
   }
 
   run.summary = summarize(rows, warmup_rows(static_cast<std::int64_t>(rows.size())));
+  run.measurement.metrics = train_metrics(rows);
   run.summary.peak_memory_bytes = communicator.max_over_ranks(process_memory().peak_resident_bytes);
   run.summary.exchange_memory_bytes = communicator.max_over_ranks(trainer.exchange_memory_bytes());
   run.summary.replica_divergence = trainer.replica_divergence();
@@ -188,15 +192,9 @@ int run_train(const TrainArguments& arguments) {
       require_usage(!error, "trace.file = {}: cannot create its folder: {}", deck.trace.file,
                     error.message());
     }
-    for (const MethodDeck& method : deck.methods) {
-      const Method resolved = resolve_method(method, deck.exchange, communicator.size());
-      check_method(resolved, llama_shape(deck.model));
-      if (resolved.reduction != Reduction::native) continue;
-      const auto refusal = communicator.native_all_reduce_refuses(resolved.format);
-      require_usage(!refusal,
-                    "method {}: {}; use a method with reduction = \"a2a\", or exchange.transport = \"host\"",
-                    method.name, refusal.value_or(""));
-    }
+    for (const MethodDeck& method : deck.methods)
+      check_method(resolve_method(method, deck.exchange, communicator.size()), llama_shape(deck.model));
+    check_methods(deck, communicator);
   });
   require_same(communicator, fmt::format("{:016x}", source->content_hash()), "the data",
                source->description());
@@ -213,12 +211,17 @@ int run_train(const TrainArguments& arguments) {
   progress.header(setup, *source);
   if (deck.trace.file.empty() && !deck.trace.steps.empty())
     progress.message("  trace    off: [trace] names steps, but no file; --trace FILE writes them");
-  RunRecord record = begin_record(setup, *source, arguments.command_line, started);
+  RunRecord record = begin_record(setup, "train", arguments.command_line, started);
+  record.data_description = source->description();
+  record.data_hash = source->content_hash();
+  record.parameters = llama_shape(deck.model).parameter_count();
 
   std::vector<MethodRun> runs;
   for (const MethodDeck& method : deck.methods) {
     runs.push_back(run_method(deck, method, *source, communicator, timer, file.get(), progress));
     record.methods.push_back(runs.back().summary);
+    record.measurements.push_back(runs.back().measurement);
+    record.measurements.back().comparable = comparable_train(setup, method);
   }
   progress.finish();
 
@@ -240,6 +243,8 @@ int run_train(const TrainArguments& arguments) {
     write_run_json(deck.output.directory, record);
     fmt::print("{}", draw_training_figures(deck.output));
   });
+  keep_if_asked(communicator, arguments.keep,
+                fmt::format("train-{}-r{}", deck.model.name, communicator.size()), record);
   if (root) fmt::print("RESULT {}\n", is_valid ? "VALID" : "INVALID");
   return is_valid ? 0 : 1;
 }

@@ -13,6 +13,7 @@ struct TrainArguments {
   std::vector<std::string> overrides;  ///< the words after each --set
   std::string output;                  ///< --out
   std::string trace;                   ///< --trace
+  std::string keep;                    ///< --keep
   bool share_gpu = false;              ///< --share-gpu
   bool print_deck = false;
   bool print_help_deck = false;

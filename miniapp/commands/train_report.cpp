@@ -1,13 +1,7 @@
 #include "miniapp/commands/train_report.hpp"
 
-#include "kernels/linalg/gemm.hpp"
-#include "miniapp/exchange/method.hpp"
-#include "miniapp/model/parameter_registry.hpp"
-#include "miniapp/report/environment.hpp"
-#include "miniapp/report/gpu_state.hpp"
+#include "miniapp/commands/run_report.hpp"
 #include "miniapp/report/table.hpp"
-#include "miniapp/train/trainer.hpp"
-#include "miniapp/transport/gpu.hpp"
 #include "miniapp/transport/launcher.hpp"
 
 #include <fmt/format.h>
@@ -15,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unistd.h>
+#include <utility>
 
 namespace minigift {
 namespace {
@@ -23,25 +18,6 @@ namespace {
 std::size_t phase(std::string_view name) {
   return static_cast<std::size_t>(std::find(phase_names.begin(), phase_names.end(), name) -
                                   phase_names.begin());
-}
-
-/// Each rank's GPU.
-void print_devices(const std::vector<Placement>& placement) {
-  for (std::size_t rank = 0; rank < placement.size(); ++rank) {
-    const auto& [host, process, cores, device] = placement[rank];
-    fmt::print("  rank {:<3} {}, GPU {}: {} at {}, sm_{}, {:.0f} GiB\n", rank, host, device.index,
-               device.name, device.pci_bus_id, device.compute_capability,
-               static_cast<double>(device.memory) / (1024.0 * 1024.0 * 1024.0));
-  }
-}
-
-/// This rank's GPU with its clocks and power cap as they are now; null on a host build.
-nlohmann::ordered_json device_record() {
-  const DeviceInfo device = current_device();
-  if (device.index < 0) return nullptr;
-  return {{"index", device.index},           {"name", device.name},
-          {"pci_bus_id", device.pci_bus_id}, {"compute_capability", device.compute_capability},
-          {"memory_bytes", device.memory},   {"state", gpu_state(device.pci_bus_id)}};
 }
 
 }  // namespace
@@ -61,31 +37,14 @@ double TrainProgress::method_seconds() const {
 }
 
 void TrainProgress::header(const Setup& setup, const TokenSource& source) {
-  const std::vector<Placement> placement = setup.communicator->placement();  // collective
+  print_run_header(setup, "train");
   if (!prints_) return;
   const Deck& deck = setup.deck;
-  const LlamaShape shape = llama_shape(deck.model);
-  const std::int64_t ranks = setup.communicator->size();
-  fmt::print("miniGIFT train, git {}{}\n", build_git_commit().substr(0, 10),
-             build_git_dirty() ? " (changed)" : "");
-  fmt::print("  ranks    {}\n", setup.communicator->description());
-  fmt::print("  algebra  {}\n", linalg_backend());
-  fmt::print("  kernels  Kokkos {}.{}.{}, {}, {} thread{} per rank\n", KOKKOS_VERSION / 10000,
-             KOKKOS_VERSION / 100 % 100, KOKKOS_VERSION % 100, ExecutionSpace::name(),
-             ExecutionSpace().concurrency(), ExecutionSpace().concurrency() == 1 ? "" : "s");
-  if (built_for_gpu()) print_devices(placement);
-  fmt::print("  model    {}: {} parameters, {} layers, C {}, H {} ({} kv), F {}, V {}, compute {}{}\n",
-             deck.model.name, cell_count(shape.parameter_count()), shape.layers, shape.hidden, shape.heads,
-             shape.kv_heads, shape.feed_forward, shape.vocabulary, name_of(deck.train.compute),
-             deck.model.recompute ? ", activations recomputed" : "");
+  const int ranks = setup.communicator->size();
+  fmt::print("  model    {}\n", describe_model(deck));
   fmt::print("  data     {}\n", source.description());
-  fmt::print("  batch    {} sequences of {} tokens per step = {} ranks x {} micro-batches x {} sequences\n",
-             deck.train.global_batch, deck.train.sequence_length, ranks,
-             deck.train.global_batch / (ranks * deck.train.micro_batch), deck.train.micro_batch);
-  for (const MethodDeck& method : deck.methods) {
-    fmt::print("  method   {:<18} {}\n", method.name,
-               describe(resolve_method(method, deck.exchange, static_cast<int>(ranks))));
-  }
+  fmt::print("  batch    {}\n", describe_batch(deck, ranks));
+  print_methods(deck, ranks);
   fmt::print("  output   {}\n\n", deck.output.directory.empty()
                                       ? "none (--out DIR keeps run.json, steps.csv, figures)"
                                       : deck.output.directory);
@@ -138,23 +97,29 @@ void TrainProgress::finish() {
   if (prints_) line_->finish();
 }
 
-RunRecord begin_record(const Setup& setup, const TokenSource& source,
-                       const std::vector<std::string>& arguments, const std::string& started_utc) {
-  RunRecord record;
-  record.command = "train";
-  record.arguments = arguments;
-  record.started_utc = started_utc;
-  record.ranks = setup.communicator->size();
-  record.data_description = source.description();
-  record.data_hash = source.content_hash();
-  record.parameters = llama_shape(setup.deck.model).parameter_count();
-  record.environment = environment_record({setup.communicator->mpi_library(), linalg_backend()});
-  for (const std::string& text : setup.communicator->gather_strings(
-           placement_record(setup.communicator->rank(), device_record()).dump())) {
-    record.placement.push_back(nlohmann::ordered_json::parse(text));
+std::vector<Metric> train_metrics(const std::vector<StepRow>& rows) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::vector<StepRow> timed(rows.begin() + warmup_rows(count), rows.end());
+  std::vector<Metric> metrics = {{"step_seconds", "s", Better::lower, {}},
+                                 {"tokens_per_second", "tokens/s", Better::higher, {}}};
+  for (const StepRow& row : timed) {
+    metrics[0].samples.push_back(row.step_seconds);
+    metrics[1].samples.push_back(row.tokens_per_second);
   }
-  record.deck = setup.deck;
-  return record;
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    Metric metric{std::string(StepRow::phase_column(i)), "s", Better::lower, {}};
+    for (const StepRow& row : timed)
+      metric.samples.push_back(row.phases[i]);
+    metrics.push_back(std::move(metric));
+  }
+  return metrics;
+}
+
+nlohmann::ordered_json comparable_train(const Setup& setup, const MethodDeck& method) {
+  nlohmann::ordered_json comparable = comparable_place(setup, "train");
+  add_comparable_model(setup.deck, comparable);
+  add_comparable_method(setup, method, comparable);
+  return comparable;
 }
 
 void fill_differences(std::vector<MethodSummary>& methods) {

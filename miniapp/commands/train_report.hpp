@@ -4,9 +4,9 @@
 #include "miniapp/commands/setup.hpp"
 #include "miniapp/data/token_source.hpp"
 #include "miniapp/deck/deck.hpp"
+#include "miniapp/report/measurement.hpp"
 #include "miniapp/report/method_summary.hpp"
 #include "miniapp/report/progress.hpp"
-#include "miniapp/report/run_record.hpp"
 
 #include <chrono>
 #include <memory>
@@ -41,9 +41,10 @@ class TrainProgress {
   std::int64_t methods_begun_ = 0;
 };
 
-/// Everything of run.json that is known before training. Collective.
-RunRecord begin_record(const Setup& setup, const TokenSource& source,
-                       const std::vector<std::string>& arguments, const std::string& started_utc);
+/// Times of the steps that are no warm-up.
+std::vector<Metric> train_metrics(const std::vector<StepRow>& rows);
+/// What two trainings with this method must agree in to be compared. Collective.
+nlohmann::ordered_json comparable_train(const Setup& setup, const MethodDeck& method);
 
 /// validation_loss_difference to the method fp32, where there is one.
 void fill_differences(std::vector<MethodSummary>& methods);

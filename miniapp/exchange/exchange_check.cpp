@@ -61,9 +61,12 @@ ExchangeError ExchangeCheck::compare() {
           communicator_.max_over_ranks(sums.maximum)};
 }
 
+std::vector<std::string> gather_hashes(const Vector<const float>& values, Communicator& communicator) {
+  return communicator.gather_strings(fmt::format("{:016x}", content_hash(values)));
+}
+
 ReplicaState compare_replicas(const Vector<const float>& values, Communicator& communicator) {
-  const std::uint64_t hash = content_hash(values);
-  const auto all = communicator.gather_strings(fmt::format("{:016x}", hash));
+  const auto all = gather_hashes(values, communicator);
   ReplicaState state;
   state.identical =
       std::all_of(all.begin(), all.end(), [&](const std::string& h) { return h == all.front(); });

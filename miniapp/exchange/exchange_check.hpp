@@ -7,6 +7,8 @@
 #include "miniapp/transport/communicator.hpp"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace minigift {
 
@@ -41,6 +43,9 @@ struct ReplicaState {
   bool identical = true;
   std::uint64_t hash = 0;  ///< of rank 0
 };
+
+/// The 64-bit content hash of each rank's array, as 16 hexadecimal digits, in rank order. Collective.
+std::vector<std::string> gather_hashes(const Vector<const float>& values, Communicator& communicator);
 
 /// Compares 64-bit content hashes of the array over the ranks. Collective, 8 bytes per rank.
 ReplicaState compare_replicas(const Vector<const float>& values, Communicator& communicator);

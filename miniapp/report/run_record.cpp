@@ -88,11 +88,17 @@ Json to_json(const RunRecord& record) {
   json["placement"] = record.placement;
   json["deck_hash"] = hexadecimal(hash(record.deck));
   json["deck"] = deck_json(record.deck);
-  json["data"] = {{"description", record.data_description}, {"hash", hexadecimal(record.data_hash)}};
+  if (!record.data_description.empty())
+    json["data"] = {{"description", record.data_description}, {"hash", hexadecimal(record.data_hash)}};
   json["parameters"] = record.parameters;
-  Json& methods = json["methods"] = Json::array();
-  for (const MethodSummary& method : record.methods)
-    methods.push_back(to_json(method));
+  if (!record.methods.empty()) {
+    Json& methods = json["methods"] = Json::array();
+    for (const MethodSummary& method : record.methods)
+      methods.push_back(to_json(method));
+  }
+  Json& measurements = json["measurements"] = Json::array();
+  for (const Measurement& measurement : record.measurements)
+    measurements.push_back(to_json(measurement));
   Json& verify = json["verify"] = Json::array();
   for (const VerifyLine& line : record.verify) {
     verify.push_back({{"name", line.name}, {"verdict", verdict_word(line.verdict)}, {"text", line.text}});

@@ -3,6 +3,7 @@
 
 #include "miniapp/deck/deck.hpp"
 #include "miniapp/report/environment.hpp"
+#include "miniapp/report/measurement.hpp"
 #include "miniapp/report/method_summary.hpp"
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace minigift {
 
-inline constexpr int run_schema_version = 1;
+inline constexpr int run_schema_version = 2;
 
 enum class Verdict { pass, fail, unchecked };
 /// "PASS", "FAIL", "UNCHECKED"
@@ -28,19 +29,20 @@ std::string verify_text(const std::vector<VerifyLine>& lines);
 bool valid(const std::vector<VerifyLine>& lines);
 
 struct RunRecord {
-  std::string command;                 ///< "train"
+  std::string command;                 ///< "train", "step"
   std::vector<std::string> arguments;  ///< the command line
   std::string started_utc;
   std::string finished_utc;
   double wall_seconds = not_measured;
   std::int64_t ranks = 1;
-  std::string data_description;
+  std::string data_description;  ///< of a training; empty: the record has no data
   std::uint64_t data_hash = 0;
   std::int64_t parameters = 0;
   nlohmann::ordered_json environment;             ///< environment_record()
   std::vector<nlohmann::ordered_json> placement;  ///< placement_record() of every rank
   Deck deck;
-  std::vector<MethodSummary> methods;
+  std::vector<MethodSummary> methods;     ///< of a training
+  std::vector<Measurement> measurements;  ///< what `minigift compare` reads
   std::vector<VerifyLine> verify;
   std::vector<std::pair<std::string, double>> figures_of_merit;  ///< FOM name, value
 };
