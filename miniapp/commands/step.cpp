@@ -150,7 +150,8 @@ int run_step(const StepArguments& arguments) {
   record.wall_seconds = progress.seconds();
   const bool is_valid = valid(record.verify);
   if (root) {
-    fmt::print("\n{}\n{}", step_tables(summaries), verify_text(record.verify));
+    fmt::print("\n{}{}\n{}", step_tables(summaries), slowest_hosts(summaries, record.placement),
+               verify_text(record.verify));
     for (const auto& [name, value] : record.figures_of_merit)
       fmt::print("FOM {} {:.4e}\n", name, value);
   }

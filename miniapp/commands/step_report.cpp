@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unistd.h>
 
 namespace minigift {
@@ -86,6 +87,22 @@ void StepProgress::message(const std::string& line) {
 
 void StepProgress::finish() {
   if (prints_) line_->finish();
+}
+
+std::string slowest_hosts(const std::vector<StepSummary>& summaries,
+                          const std::vector<nlohmann::ordered_json>& placement) {
+  const auto host = [&](std::size_t rank) { return placement[rank]["host"].get<std::string>(); };
+  std::set<std::size_t> ranks;
+  bool several = false;
+  for (std::size_t r = 0; r < placement.size(); ++r)
+    several = several || host(r) != host(0);
+  for (const StepSummary& summary : summaries)
+    ranks.insert(static_cast<std::size_t>(summary.slowest_rank));
+  std::string text;
+  for (const std::size_t rank : ranks) {
+    if (several) text += fmt::format("rank {} is on {}\n", rank, host(rank));
+  }
+  return text;
 }
 
 std::vector<VerifyLine> verify_step(const StepBenchmark& benchmark, const std::vector<StepSummary>& summaries,

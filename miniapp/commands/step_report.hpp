@@ -34,6 +34,10 @@ class StepProgress {
   std::int64_t done_ = 0;  // iterations of all methods
 };
 
+/// "rank 3 is on host": a line for each rank that is the slowest of some method; empty on one host.
+std::string slowest_hosts(const std::vector<StepSummary>& summaries,
+                          const std::vector<nlohmann::ordered_json>& placement);
+
 /// Lines checksum, exchange (one per method), wire, finite.
 std::vector<VerifyLine> verify_step(const StepBenchmark& benchmark, const std::vector<StepSummary>& summaries,
                                     int ranks);

@@ -31,6 +31,7 @@ class ModelCompute final : public StepCompute {
   void forward(std::int64_t micro_batch, const InputHook<float>& inputs) override;
   void backward(const GradientHook& ready) override;
   void update(double gradient_factor) override;
+  bool prepares_gradients() const override { return false; }
   std::string description() const override;
   std::string gradients_identity() const override { return "model"; }
 

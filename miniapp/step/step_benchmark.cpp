@@ -52,6 +52,12 @@ IterationRow StepBenchmark::run(int method) {
   const InputHook<float> inputs = {observe, observe};
   compute_.prepare(iteration - 1, exchange.observes_inputs() ? inputs : InputHook<float>{});
 
+  const bool captured = check && compute_.prepares_gradients();
+  if (captured) {
+    for (int t = compute_.registry().size() - 1; t >= 0; --t)
+      check_->capture(t);
+  }
+
   const bool hangs = first_measured && method == 0;
   if (hangs) hang();
   const bool skips =
@@ -61,7 +67,7 @@ IterationRow StepBenchmark::run(int method) {
 
   const TransportCounters before = communicator_.counters();
   timer_.reset();
-  const ExchangeResult result = timed_part(exchange, check);
+  const ExchangeResult result = timed_part(exchange, check && !captured);
   communicator_.synchronize();
 
   IterationRow row;
@@ -106,9 +112,9 @@ IterationRow StepBenchmark::run(int method) {
   return row;
 }
 
-ExchangeResult StepBenchmark::timed_part(CodecExchange& exchange, bool check) {
+ExchangeResult StepBenchmark::timed_part(CodecExchange& exchange, bool capture) {
   const GradientHook ready = [&](int tensor) {
-    if (check) check_->capture(tensor);
+    if (capture) check_->capture(tensor);
     exchange.ready(tensor);
   };
   const auto observe = [&exchange](int site, const auto& x) { exchange.observe_input(site, x); };

@@ -34,6 +34,10 @@ class StepCompute {
   virtual void backward(const GradientHook& ready) = 0;
   virtual void update(double gradient_factor) = 0;
 
+  /// Whether prepare() leaves the final gradients in the buffer, so that a comparison can keep its copy of
+  /// them before the timed part.
+  virtual bool prepares_gradients() const = 0;
+
   /// What computes, and what the gradients are: for headers.
   virtual std::string description() const = 0;
   /// "model", or the gradient source's identity.

@@ -36,6 +36,7 @@ class TimedCompute final : public StepCompute {
   void forward(std::int64_t micro_batch, const InputHook<float>& inputs) override;
   void backward(const GradientHook& ready) override;
   void update(double gradient_factor) override;
+  bool prepares_gradients() const override { return true; }
   std::string description() const override;
   std::string gradients_identity() const override { return source_->identity(); }
 
