@@ -1,7 +1,8 @@
 // minigift COMMAND: the program's entry point. Exit status: 0 valid result, 1 invalid result or failure at
-// run time, 2 usage or deck, 3 regression found (a later command).
+// run time, 2 usage or deck, 3 regression found.
 
 #include "kernels/error.hpp"
+#include "miniapp/commands/compare.hpp"
 #include "miniapp/commands/fidelity.hpp"
 #include "miniapp/commands/profile.hpp"
 #include "miniapp/commands/step.hpp"
@@ -53,7 +54,7 @@ int run(int argc, char** argv, int rank) {
   app.footer(
       "Options of Kokkos begin with --kokkos (--kokkos-help). Exit status: 0 valid result, 1 invalid result "
       "or\n"
-      "failure at run time, 2 usage or deck.");
+      "failure at run time, 2 usage or deck, 3 regression found.");
   app.require_subcommand(1);
   app.fallthrough();
   bool share_gpu = false;
@@ -73,6 +74,8 @@ int run(int argc, char** argv, int rank) {
   add_profile_command(app, profile);
   TraceArguments trace;
   add_trace_command(app, trace);
+  CompareArguments compare;
+  add_compare_command(app, compare);
   try {
     app.parse(static_cast<int>(split.own.size()), split.own.data());
   } catch (const CLI::Success& done) {  // --help, --version
@@ -94,6 +97,7 @@ int run(int argc, char** argv, int rank) {
   if (app.got_subcommand("step")) return run_step(step);
   if (app.got_subcommand("fidelity")) return run_fidelity(fidelity);
   if (app.got_subcommand("profile")) return run_profile(profile);
+  if (app.got_subcommand("compare")) return rank == 0 ? run_compare(compare) : 0;  // as well
   if (app.got_subcommand("trace")) return rank == 0 ? run_trace(trace) : 0;  // reads on one rank
   return run_train(train);
 }
