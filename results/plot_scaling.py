@@ -53,7 +53,8 @@ def read_records(folder):
             record = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             fail(f"{path}: {error}")
-        if isinstance(record, dict) and "schema_version" in record and record.get("measurements"):
+        if isinstance(record, dict) and "schema_version" in record and record.get("measurements") \
+                and record not in records:  # a kept copy of run.json is no second run
             records.append(record)
     return records
 

@@ -263,7 +263,7 @@ Comparison compare_records(const RecordSet& baseline, const RecordSet& current,
   }
   if (!baseline.ignored.empty() || !current.ignored.empty())
     result.notes.push_back(
-        fmt::format("ignored *.json without measurements: {} of the baseline, {} of current",
+        fmt::format("ignored *.json without measurements, and copies: {} of the baseline, {} of current",
                     baseline.ignored.size(), current.ignored.size()));
   note_environment(result.notes, baseline, current);
   result.matches = std::move(matches);

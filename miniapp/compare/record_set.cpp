@@ -1,6 +1,7 @@
 #include "miniapp/compare/record_set.hpp"
 
 #include "kernels/error.hpp"
+#include "miniapp/report/run_record.hpp"
 
 #include <fmt/format.h>
 
@@ -8,15 +9,13 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 
 namespace minigift {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-/// Versions of results/schema.json. Version 1 had no measurements.
-constexpr int newest_schema_version = 2;
 
 Json parse_file(const std::string& path) {
   std::ifstream file(path);
@@ -49,9 +48,9 @@ bool is_record(const Json& json) {
 
 void add_record(RecordSet& set, const Json& record, const std::string& file, bool allow_invalid) {
   const Json& version = record["schema_version"];
-  require_usage(version.is_number_integer() && version <= newest_schema_version,
+  require_usage(version.is_number_integer() && version <= run_schema_version,
                 "{}: schema_version {}, this program reads up to {}", file, version.dump(),
-                newest_schema_version);
+                run_schema_version);
   require_usage(record.contains("valid") && record["valid"].is_boolean(),
                 "{}: no record: \"valid\" is missing", file);
   require_usage(allow_invalid || record["valid"].get<bool>(),
@@ -115,9 +114,10 @@ RecordSet read_records(const std::string& path, bool allow_invalid) {
   const std::string run = (fs::path(path) / "run.json").string();
   const bool is_folder = fs::is_directory(path, error);
   if (is_folder && !fs::exists(run, error)) {
+    std::set<std::string> seen;  // a copy of a record is no second run
     for (const std::string& file : json_files(path)) {
       const Json json = parse_file(file);
-      if (is_record(json)) {
+      if (is_record(json) && seen.insert(json.dump()).second) {
         add_record(set, json, file, allow_invalid);
       } else {
         set.ignored.push_back(file);

@@ -22,7 +22,7 @@ struct RecordSet {
   std::vector<MeasuredCase> cases;                   ///< in order of first appearance
   std::vector<std::string> files;                    ///< the records
   std::vector<nlohmann::ordered_json> environments;  ///< of each record
-  std::vector<std::string> ignored;                  ///< *.json found in the folder that hold no measurements
+  std::vector<std::string> ignored;  ///< *.json found in the folder that hold no measurements, and copies
 };
 
 /// Reads `path`: a record; a folder with run.json, that record alone; another folder, every *.json in and

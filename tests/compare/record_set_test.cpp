@@ -55,12 +55,14 @@ TEST_F(RecordSetTest, FilesFoldersAndRuns) {
   fs::create_directories(folder_ / "a" / "b");
   example::write(path("a/b/step.json"), example::record({one_}));
   example::write(path("a/step-2.json"), example::record({one_, example::step_measurement("fp32", 4, {})}));
+  fs::copy_file(path("a/b/step.json"), path("a/copy.json"));
   write("a/notes.json", "{\"x\": 1}");
   write("a/list.json", "[1, 2]");
   write("a/step.txt", "no JSON");
   const RecordSet folder = read_records(path("a"), false);
   EXPECT_EQ(folder.files, (std::vector<std::string>{path("a/b/step.json"), path("a/step-2.json")}));
-  EXPECT_EQ(folder.ignored, (std::vector<std::string>{path("a/list.json"), path("a/notes.json")}));
+  EXPECT_EQ(folder.ignored,
+            (std::vector<std::string>{path("a/copy.json"), path("a/list.json"), path("a/notes.json")}));
   ASSERT_EQ(folder.cases.size(), 2u);
   EXPECT_EQ(folder.cases[0].runs.size(), 2u);
   EXPECT_EQ(folder.cases[0].key, comparability_key(one_.comparable));

@@ -3,29 +3,20 @@
 #include "miniapp/report/run_record.hpp"
 
 #include "miniapp/report/results_folder.hpp"
+#include "tests/deck/schema_check.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <regex.h>
 #include <set>
 
 namespace minigift {
 namespace {
 
 using Json = nlohmann::json;
-
-/// Whether `text` holds a match of a POSIX extended pattern. (std::regex makes GCC 12's sanitizer builds
-/// warn.)
-bool matches(const std::string& text, const std::string& pattern) {
-  regex_t compiled;
-  if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) return false;
-  const bool found = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
-  regfree(&compiled);
-  return found;
-}
+using schema::matches;
 
 RunRecord example_record() {
   RunRecord record;
@@ -34,6 +25,7 @@ RunRecord example_record() {
   record.started_utc = utc_now();
   record.finished_utc = utc_now();
   record.ranks = 2;
+  record.data_description = "made up";
   record.data_hash = 0xfedcba9876543210u;
   record.environment = environment_record({"some MPI", "some BLAS"});
   record.placement = {placement_record(0), placement_record(1)};
@@ -89,61 +81,45 @@ TEST(RunRecord, ValidNeedsEveryLineToPass) {
             "VERIFY finite : PASS  0\nVERIFY loss   : UNCHECKED  x\n");
 }
 
-/// A small checker of the part of JSON Schema that results/schema.json uses.
-void check(const Json& schema, const Json& value, const Json& root, const std::string& where) {
-  if (schema.contains("$ref")) {
-    const std::string reference = schema["$ref"];
-    check(root.at(Json::json_pointer(reference.substr(1))), value, root, where);
-    return;
-  }
-  if (schema.contains("type")) {
-    const Json types = schema["type"].is_array() ? schema["type"] : Json::array({schema["type"]});
-    bool fits = false;
-    for (const std::string type : types) {
-      fits = fits || (type == "null" && value.is_null()) || (type == "boolean" && value.is_boolean()) ||
-             (type == "integer" && value.is_number_integer()) || (type == "number" && value.is_number()) ||
-             (type == "string" && value.is_string()) || (type == "array" && value.is_array()) ||
-             (type == "object" && value.is_object());
-    }
-    EXPECT_TRUE(fits) << where << " is " << value.dump() << ", not " << types.dump();
-  }
-  if (schema.contains("const")) {
-    EXPECT_EQ(value, schema["const"]) << where;
-  }
-  if (schema.contains("enum")) {
-    EXPECT_NE(std::find(schema["enum"].begin(), schema["enum"].end(), value), schema["enum"].end()) << where;
-  }
-  if (schema.contains("pattern") && value.is_string()) {
-    EXPECT_TRUE(matches(value.get<std::string>(), schema["pattern"].get<std::string>()))
-        << where << " = " << value;
-  }
-  if (value.is_object()) {
-    for (const auto& name : schema.value("required", Json::array())) {
-      EXPECT_TRUE(value.contains(name)) << where << " has no " << name;
-    }
-    for (const auto& [name, member] : value.items()) {
-      if (schema.contains("properties") && schema["properties"].contains(name)) {
-        check(schema["properties"][name], member, root, where + "." + name);
-      } else if (schema.contains("additionalProperties") && schema["additionalProperties"].is_object()) {
-        check(schema["additionalProperties"], member, root, where + "." + name);
-      } else {
-        EXPECT_TRUE(schema.value("additionalProperties", true))
-            << where << "." << name << " is not in the schema";
-      }
-    }
-  }
-  if (value.is_array() && schema.contains("items")) {
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      check(schema["items"], value[i], root, where + "[" + std::to_string(i) + "]");
-    }
-  }
+/// What the schema finds wrong with a record, one line each.
+std::string problems(const RunRecord& record) {
+  std::ifstream file(MINIGIFT_RESULTS_SCHEMA);
+  const Json root = Json::parse(file);
+  const auto found = schema::problems(root, Json::parse(to_json(record).dump()), root, "run");
+  return fmt::format("{}", fmt::join(found, "\n"));
 }
 
-TEST(RunRecord, FitsItsSchemaAndTheSchemaNamesEveryColumn) {
+TEST(RunRecord, EachCommandNeedsItsOwnParts) {
+  RunRecord record = example_record();
+  EXPECT_EQ(problems(record), "");
+  record.methods.clear();
+  record.data_description.clear();
+  EXPECT_EQ(problems(record), "run has no data\nrun has no methods");
+  record.command = "step";
+  EXPECT_EQ(problems(record), "");
+  record.command = "stepp";
+  EXPECT_EQ(problems(record), "run.command is \"stepp\", none of [\"train\",\"step\",\"comm\"]");
+}
+
+TEST(RunRecord, MeasurementsFitTheSchema) {
+  RunRecord record = example_record();
+  Measurement measurement;
+  measurement.comparable = {{"command", "train"}, {"ranks", 2}, {"overlap", false}, {"method", "fp32"}};
+  measurement.metrics = {{"step_seconds", "s", Better::lower, {0.1, not_measured}}};
+  measurement.summary = {{"break_even_fp32", "always"}, {"skew", nullptr}};
+  record.measurements = {measurement};
+  EXPECT_EQ(problems(record), "");
+  record.measurements[0].comparable["shape"] = {1, 2};
+  EXPECT_EQ(problems(record),
+            "run.measurements[0].comparable.shape is [1,2], not "
+            "[\"string\",\"number\",\"boolean\",\"null\"]");
+  record.measurements[0].comparable = {{"command", "train"}};
+  EXPECT_EQ(problems(record), "run.measurements[0].comparable has no ranks");
+}
+
+TEST(RunRecord, TheSchemaNamesEveryColumnAndTheVersion) {
   std::ifstream file(MINIGIFT_RESULTS_SCHEMA);
   const Json schema = Json::parse(file);
-  const Json json = Json::parse(to_json(example_record()).dump());
-  check(schema, json, schema, "run");
   EXPECT_EQ(schema["properties"]["schema_version"]["const"], run_schema_version);
   std::set<std::string> required;
   for (const auto& name : schema["$defs"]["method"]["required"])
