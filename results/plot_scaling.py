@@ -40,9 +40,6 @@ def fail(text):
     sys.exit(2)
 
 
-# Reading ---------------------------------------------------------------------------------------------------------
-
-
 def read_records(folder):
     """All records with measurements in and below a folder, in the order of their paths."""
     if not folder.is_dir():
@@ -147,9 +144,6 @@ def studies_of(records, command, curve_names):
     return list(found.values())
 
 
-# Drawing ---------------------------------------------------------------------------------------------------------
-
-
 def looks(names):
     """A colour, a marker and a dash for each name: no two of ten alike, and told apart without colours."""
     return {name: {"color": COLORS[i % len(COLORS)], "marker": MARKERS[i % len(MARKERS)], "markersize": 4.5,
@@ -214,9 +208,8 @@ def draw_scaling(study):
     efficiency.axhline(100, color="0.55", linewidth=1, linestyle=(0, (6, 3)))
     for axis in (times, gains, efficiency):
         rank_axis(axis, ranks)
-    if weak:
-        times.set_ylim(bottom=0)
-    else:
+    times.set_ylim(bottom=0 if weak else None)
+    if not weak:
         times.set_yscale("log")
         times.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
         times.yaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
@@ -296,8 +289,7 @@ def draw_step(study):
 
 def draw_break_even(axis, points):
     """Link speeds below which a method's exchange beats fp32's (bf16's); words where there is no such speed."""
-    drawn = []
-    words = []
+    drawn, words = [], []
     for place, point in enumerate(points):
         for shift, base, color in ((-0.18, "fp32", COLORS[1]), (0.18, "bf16", COLORS[2])):
             value = point.summary.get(f"break_even_{base}")

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 namespace minigift {
 namespace {
 
@@ -29,6 +32,16 @@ ComparisonOptions options_of(const CompareArguments& arguments, const RecordSet&
   options.least_samples = arguments.least_samples;
   options.strict = arguments.strict;
   return options;
+}
+
+/// Makes the file's folder, as --out does elsewhere.
+void write_if_asked(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  require_usage(!error, "{}: cannot create its folder: {}", path, error.message());
+  write_new_file(path, text);
 }
 
 }  // namespace
@@ -68,12 +81,9 @@ int run_compare(const CompareArguments& arguments) {
   const ComparisonOptions options = options_of(arguments, baseline);
   const Comparison comparison =
       compare_records(baseline, current, match_cases(baseline, current, arguments.force), options);
-  if (!arguments.json_file.empty()) {
-    write_new_file(
-        arguments.json_file,
-        to_json(comparison).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-  }
-  if (!arguments.junit_file.empty()) write_new_file(arguments.junit_file, junit_xml(comparison));
+  constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;
+  write_if_asked(arguments.json_file, to_json(comparison).dump(2, ' ', false, replace) + "\n");
+  write_if_asked(arguments.junit_file, junit_xml(comparison));
   fmt::print("{}", comparison_text(comparison, arguments.all));
   if (comparison.count(ChangeVerdict::fail) > 0) return 3;
   require_usage(comparison.tests > 0, "nothing could be judged: every row is UNKNOWN, as its note says");

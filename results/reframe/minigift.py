@@ -11,7 +11,7 @@ import reframe as rfm
 import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typing
 from reframe.core.backends import getlauncher
-from reframe.core.builtins import fixture, parameter, run_before, run_after, sanity_function, variable
+from reframe.core.builtins import parameter, run_before, run_after, sanity_function, variable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -83,19 +83,22 @@ class CompareWithBaseline(MinigiftTest):
     """minigift compare BASELINE OUT, one test for each number of ranks of the benchmark."""
 
     descr = "step benchmark against a baseline, by minigift compare"
-    step = fixture(StepBenchmark, scope="environment")
+    ranks = parameter(StepBenchmark.ranks.values)
     options = variable(typing.List[str], value=[])  # of minigift compare, e.g. --band
 
     @run_after("init")
     def need_a_baseline(self):
         self.skip_if(not self.baseline, "no baseline: set it with -S baseline=RECORD_OR_FOLDER")
+        variant, = StepBenchmark.get_variant_nums(ranks=lambda ranks: ranks == self.ranks)
+        self.benchmark = StepBenchmark.variant_name(variant)
+        self.depends_on(self.benchmark)
 
     @run_before("run")
     def set_command(self):
         self.num_tasks = 1
         self.job.launcher = getlauncher("local")()
         self.executable = self.program
-        self.executable_opts = ["compare", self.baseline, str(pathlib.Path(self.step.stagedir, "run")),
+        self.executable_opts = ["compare", self.baseline, str(pathlib.Path(self.getdep(self.benchmark).stagedir, "run")),
                                 "--json", "compare.json", "--junit", "compare.xml", *self.options]
         self.keep_files = ["compare.json", "compare.xml"]
 

@@ -4,6 +4,7 @@
 
 #include "kernels/error.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -5,6 +5,7 @@
 #include "miniapp/report/results_folder.hpp"
 #include "tests/deck/schema_check.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
