@@ -175,6 +175,22 @@ ComparisonRow missing_case(const MatchedCase& match, std::size_t place) {
   return row;
 }
 
+/// Many small changes in one direction are the machine's, not one part's.
+void note_machine(Comparison& result) {
+  std::vector<double> slowdowns;
+  for (const ComparisonRow& row : result.rows) {
+    if (std::isfinite(row.slowdown) && row.slowdown > 0.0) slowdowns.push_back(row.slowdown);
+  }
+  constexpr std::size_t many = 10;
+  const double middle = median(slowdowns);
+  if (slowdowns.size() < many || std::abs(std::log(middle)) < std::log1p(result.options.bands.standard))
+    return;
+  result.notes.push_back(
+      fmt::format("the median change of all rows is {:+.1f} %: the whole machine was {} (load, clocks, "
+                  "placement), rather than one part of the step",
+                  100.0 * (middle - 1.0), middle > 1.0 ? "slower" : "faster"));
+}
+
 std::string values_text(const std::set<std::string>& values) {
   return fmt::format("{}", fmt::join(values, ", "));
 }
@@ -265,6 +281,7 @@ Comparison compare_records(const RecordSet& baseline, const RecordSet& current,
     result.notes.push_back(
         fmt::format("ignored *.json without measurements, and copies: {} of the baseline, {} of current",
                     baseline.ignored.size(), current.ignored.size()));
+  note_machine(result);
   note_environment(result.notes, baseline, current);
   result.matches = std::move(matches);
   return result;

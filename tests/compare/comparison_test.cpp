@@ -116,6 +116,21 @@ TEST_F(ComparisonTest, FewSamplesAmongManyRowsOnlyWarn) {
   EXPECT_EQ(comparison_.rows[0].verdict, ChangeVerdict::fail);
 }
 
+TEST_F(ComparisonTest, AChangeOfEverythingIsTheMachines) {
+  const auto run = [](double level) {
+    std::vector<Measurement> measurements;
+    for (int ranks = 1; ranks <= 12; ++ranks)
+      measurements.push_back(
+          step_measurement("gift", ranks, {seconds("step_seconds", about(level * ranks))}));
+    return measurements;
+  };
+  compare(run(0.1), run(0.12));
+  ASSERT_EQ(comparison_.notes.size(), 1u);
+  EXPECT_NE(comparison_.notes[0].find("+20.0 %: the whole machine was slower"), std::string::npos);
+  compare(run(0.1), run(0.1));
+  EXPECT_TRUE(comparison_.notes.empty());
+}
+
 TEST_F(ComparisonTest, SmallPhasesCannotFailAStep) {
   compare(seconds("encode_seconds", about(20e-6)), seconds("encode_seconds", about(60e-6)));
   EXPECT_EQ(row("encode_seconds").verdict, ChangeVerdict::pass);

@@ -74,3 +74,19 @@ compare_program_test(pictures 0 "wrote .*scaling\\.png.*phases\\.png.*step\\.png
 compare_program_test(pictures_of_nothing 2 "plot_scaling\\.py: .*no records" COMMAND ${plot} ${records}/pictures)
 set_tests_properties(compare_pictures_of_nothing PROPERTIES DEPENDS compare_pictures)
 compare_program_test(pictures_of_no_folder 2 "plot_scaling\\.py: .*none is no folder" COMMAND ${plot} ${records}/none)
+
+# End to end: a baseline is kept, a phase is made slower on purpose, the gate closes. Waits instead of computation, so that
+# what else runs on this machine matters little.
+set(timed ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 ${MPIEXEC_PREFLAGS} $<TARGET_FILE:minigift> step
+  ${PROJECT_SOURCE_DIR}/tests/commands/tiny.toml --set exchange.methods=fp32 --set step.compute=timed
+  --set step.forward_seconds=0.04 --set step.backward_seconds=0.06 --set step.optimizer_seconds=0.01
+  --set step.warmup=1 --set step.iterations=12)
+set(gate ${records}/gate)
+compare_program_test(gate_baseline 0 "RESULT VALID" COMMAND ${timed} --keep ${gate}/baseline REMOVE ${gate})
+compare_program_test(gate_rerun 0 "RESULT VALID"
+  COMMAND ${timed} --out ${gate}/slow --set output.figures=false --set inject.slow_phase=forward
+          --set inject.slow_percent=30)
+compare_program_test(gate_closes 3 "regressions:.*fp32 +2 +forward_seconds" COMMAND ${compare} ${gate}/baseline ${gate}/slow)
+set_tests_properties(compare_gate_rerun PROPERTIES DEPENDS compare_gate_baseline PROCESSORS 2)
+set_tests_properties(compare_gate_baseline PROPERTIES PROCESSORS 2)
+set_tests_properties(compare_gate_closes PROPERTIES DEPENDS compare_gate_rerun)
