@@ -26,6 +26,13 @@ class MinigiftTest(rfm.RunOnlyRegressionTest):
     program = variable(str, value=str(ROOT / "build" / "minigift"))
     baseline = variable(str, value="")
 
+    @run_after("init")
+    def make_paths_absolute(self):
+        # The tests run in folders of their own; names on the command line are relative to where ReFrame was started.
+        self.program = str(pathlib.Path(self.program).resolve())
+        if self.baseline:
+            self.baseline = str(pathlib.Path(self.baseline).resolve())
+
 
 @rfm.simple_test
 class StepBenchmark(MinigiftTest):
@@ -37,6 +44,10 @@ class StepBenchmark(MinigiftTest):
     band = variable(float, value=0.2)  # of tokens/s about the baseline's; the close look is CompareWithBaseline's
     ranks = parameter([2, 4])
     time_limit = "10m"
+
+    @run_after("init")
+    def make_deck_absolute(self):
+        self.deck = str(pathlib.Path(self.deck).resolve())
 
     @run_before("run")
     def set_command(self):
@@ -52,29 +63,33 @@ class StepBenchmark(MinigiftTest):
 
     @run_before("performance")
     def set_figures_of_merit(self):
-        found = sn.evaluate(sn.extractall(r"^FOM tokens_per_second (\S+) (\S+)$", self.stdout, (1, 2), (str, float)))
-        expected = self.expected_rates()
+        record = json.loads(pathlib.Path(self.stagedir, "run", "run.json").read_text())
+        expected = self.expected_rates({measurement["key"] for measurement in record["measurements"]})
         unit = "tokens/s"
-        self.perf_variables = {
-            method: sn.make_performance_function(sn.defer(value), unit) for method, value in found}
-        self.reference = {"*": {
-            method: (expected.get(method, value), -self.band if method in expected else None, None, unit)
-            for method, value in found}}
+        self.perf_variables, reference = {}, {}
+        for name, value in record["figures_of_merit"].items():
+            figure, _, method = name.partition(" ")
+            if figure != "tokens_per_second":
+                continue
+            self.perf_variables[method] = sn.make_performance_function(sn.defer(value), unit)
+            if method in expected:
+                reference[method] = (expected[method], -self.band, None, unit)
+        if reference:
+            self.reference = {"*": reference}
 
-    def expected_rates(self):
-        """Median tokens/s by method of the baseline's records of this deck's model on as many ranks."""
+    def expected_rates(self, keys):
+        """Median tokens/s by method of those of the baseline's measurements that have one of these keys."""
         if not self.baseline:
             return {}
-        current = json.loads(pathlib.Path(self.stagedir, "run", "run.json").read_text())
-        keys = {measurement["key"] for measurement in current["measurements"]}
         path = pathlib.Path(self.baseline)
         samples = {}
         for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
             record = json.loads(file.read_text())
             for measurement in record.get("measurements", []) if isinstance(record, dict) else []:
-                if measurement["key"] in keys:
-                    rates = measurement["metrics"].get("tokens_per_second", {"samples": []})["samples"]
-                    samples.setdefault(measurement["comparable"]["method"], []).extend(r for r in rates if r is not None)
+                rates = measurement["metrics"].get("tokens_per_second")
+                if measurement["key"] in keys and rates:
+                    samples.setdefault(measurement["comparable"]["method"], []).extend(
+                        rate for rate in rates["samples"] if rate is not None)
         return {method: statistics.median(values) for method, values in samples.items() if values}
 
 
