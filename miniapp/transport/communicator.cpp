@@ -100,9 +100,26 @@ int Communicator::node_rank() const {
 int Communicator::ranks_on_node() const {
   return state_->node.ranks_on_node;
 }
+int Communicator::node_index() const {
+  return state_->node.node_index;
+}
 int Communicator::node_count() const {
   return state_->node.node_count;
 }
+const std::vector<int>& Communicator::nodes() const {
+  return state_->node.node_of;
+}
+int Communicator::ranks_on_host() const {
+  return state_->node.ranks_on_host;
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color, int key, const std::string& group) {
+  require(color >= 0, "split: color {} is negative", color);
+  // MPI_Comm_split blocks.
+  const CommunicatorState::Watched watched(*state_, state_->label("split after", state_->sequence(), 0));
+  return std::make_unique<Communicator>(std::make_unique<CommunicatorState>(*state_, color, key, group));
+}
+
 const TransportCounters& Communicator::counters() const {
   return state_->counters();
 }
@@ -254,11 +271,14 @@ std::string Communicator::description() const {
   // Libraries add build details after the version, which belong into records, not into a heading.
   const std::string library = mpi_library();
   return fmt::format(
-      "{}: {} rank{} on {} node{}, {}, messages up to {} bytes, watchdog {:g} s, signature checks {}",
+      "{}: {} rank{} on {} node{}{}, {}, messages up to {} bytes, watchdog {:g} s, signature checks {}",
       library.substr(0, library.find(',')), size(), size() == 1 ? "" : "s", node_count(),
-      node_count() == 1 ? "" : "s", describe(state_->staging, state_->staging_facts),
-      state_->options.max_message_bytes, state_->options.watchdog_seconds,
-      state_->options.check_signatures ? "on" : "off");
+      node_count() == 1 ? "" : "s",
+      state_->options.ranks_per_node == 0
+          ? ""
+          : fmt::format(" (told to count {} ranks as a node)", state_->options.ranks_per_node),
+      describe(state_->staging, state_->staging_facts), state_->options.max_message_bytes,
+      state_->options.watchdog_seconds, state_->options.check_signatures ? "on" : "off");
 }
 
 }  // namespace minigift

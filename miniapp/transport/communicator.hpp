@@ -50,6 +50,9 @@ struct CommunicatorOptions {
   Staging staging = Staging::automatic;
   /// Let several ranks use one GPU, to try things out: without NCCL. MINIGIFT_SHARE_GPU=1 does the same.
   bool share_gpu = false;
+  /// To try out on one machine what is for several: ranks r with the same r / ranks_per_node count as a node.
+  /// Must divide the number of ranks. 0: ranks that share memory, as it is.
+  int ranks_per_node = 0;
 };
 
 /// Where a rank runs, for reports.
@@ -77,10 +80,26 @@ class Communicator {
 
   int rank() const;
   int size() const;
-  /// Ranks that share memory form a node. node_rank() counts 0 .. ranks_on_node() - 1 within it.
+  /// Ranks that share memory form a node, unless CommunicatorOptions::ranks_per_node says otherwise.
+  /// node_rank() counts 0 .. ranks_on_node() - 1 within it, node_index() 0 .. node_count() - 1 the nodes, in
+  /// the order of their lowest ranks.
   int node_rank() const;
   int ranks_on_node() const;
+  int node_index() const;
   int node_count() const;
+  /// Index of each rank's node, in rank order.
+  const std::vector<int>& nodes() const;
+  /// Ranks that share memory, and so the cores of a machine, with this one, whatever counts as a node.
+  int ranks_on_host() const;
+
+  /// A communicator of the ranks that give the same `color` (0 or more), in the order of `key` and, where
+  /// that is the same, of rank. Collective. It has this one's options and staging, operations in flight and a
+  /// watchdog of its own; `group` names it in messages, where ranks keep their numbers in the world. What it
+  /// sends is counted here: both have the same counters. This one must outlive it.
+  ///
+  /// Every group pairs its own operations. A rank that belongs to several starts theirs in an order in which
+  /// no two ranks wait for each other: all ranks in that of one program is enough.
+  std::unique_ptr<Communicator> split(int color, int key, const std::string& group);
 
   // --- non-blocking
   // ----------------------------------------------------------------------------------------------
@@ -123,7 +142,7 @@ class Communicator {
   /// Why native_all_reduce cannot add codes of this format here, the same on all ranks; empty: it can.
   std::optional<std::string> native_all_reduce_refuses(Format format) const;
 
-  /// Advances everything in flight. Cheap when nothing is.
+  /// Advances everything in flight, in split communicators too. Cheap when nothing is.
   void progress();
 
   // --- blocking

@@ -23,11 +23,14 @@
 
 namespace minigift {
 
-/// A duplicate of MPI_COMM_WORLD that returns its errors. Freed with the object, unless an exception is on
-/// its way: freeing is collective, and the other ranks may not come.
+/// An MPI communicator that returns its errors. Freed with the object, unless an exception is on its way:
+/// freeing is collective, and the other ranks may not come.
 class OwnedCommunicator {
  public:
-  OwnedCommunicator();
+  /// A duplicate of `original`.
+  explicit OwnedCommunicator(MPI_Comm original);
+  /// This rank's part of `whole`: MPI_Comm_split.
+  OwnedCommunicator(MPI_Comm whole, int color, int key);
   ~OwnedCommunicator();
   OwnedCommunicator(const OwnedCommunicator&) = delete;
   OwnedCommunicator& operator=(const OwnedCommunicator&) = delete;
@@ -38,9 +41,14 @@ class OwnedCommunicator {
   int exceptions_;
 };
 
+/// Communicators that Communicator::split made, of one another, are a family: they share the counters, and
+/// whoever waits in one of them advances what is in flight in all.
+
 class CommunicatorState {
  public:
   explicit CommunicatorState(const CommunicatorOptions& options);
+  /// See Communicator::split. `parent` must outlive the object.
+  CommunicatorState(CommunicatorState& parent, int color, int key, std::string group);
   ~CommunicatorState();
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
@@ -49,24 +57,31 @@ class CommunicatorState {
   int size() const { return channel_.size; }
   MPI_Comm mpi() const { return data_.get(); }
 
+  /// Names an operation of this rank and group in messages.
+  OperationLabel label(const char* name, std::int64_t sequence, std::int64_t bytes) const {
+    return {name, sequence, bytes, members_[static_cast<std::size_t>(rank())], group_};
+  }
+  /// Number of the operation started last.
+  std::int64_t sequence() const { return sequence_; }
+
   /// Checks the signature, gives the operation its number and tag, and puts it in flight.
   /// make(channel, label, tag) returns a shared_ptr to the operation.
   template <class Make>
   auto start(const Signature& signature, std::int64_t bytes, Traffic traffic, Make&& make) {
-    const OperationLabel label{signature.operation, sequence_ + 1, bytes, rank()};
+    const OperationLabel label = this->label(signature.operation, sequence_ + 1, bytes);
     check_signature(signature, label);
     ++sequence_;
-    ++counters_.of(traffic).collectives;
+    ++counters().of(traffic).collectives;
     auto operation = std::forward<Make>(make)(channel_, label, static_cast<int>(sequence_ % tag_range_));
     active_.push_back(operation);
     return operation;
   }
 
-  /// Advances everything in flight once.
-  void progress();
+  /// Advances everything in flight once, in the whole family.
+  void progress() { root_.advance_all(); }
   /// Returns when the operation has finished.
   void wait(Operation& operation);
-  /// Finishes everything in flight.
+  /// Finishes everything in flight here.
   void wait_all();
   /// The host waits until all work of the current stream has been done. The watchdog looks on.
   void synchronize();
@@ -100,22 +115,36 @@ class CommunicatorState {
   /// Whether MPI sends and receives point to point in device memory.
   bool takes_device_memory() const { return staging.staging == Staging::direct; }
 
-  TransportCounters& counters() { return counters_; }
+  TransportCounters& counters() { return *channel_.counters; }
   ScratchPool& scratch_pool() { return scratch_pool_; }
   /// Whether start() compares signatures; the self test runs without.
   void check_signatures(bool on) { checking_ = on; }
 
  private:
+  /// What both ways to make one begin with.
+  void open();
   void choose_transport();
+  void open_device();
+  /// In all of this one and of what was split from it:
+  void advance_all();
+  const Operation* oldest_on_device() const;
+  void check_devices();
+  void abort_devices();
   /// While the host waits for the device channel, other than for an operation of ours.
   void poll();
   void check_signature(const Signature& signature, const OperationLabel& label);
   [[noreturn]] void report_mismatch(const Signature& signature, const OperationLabel& label);
 
+  CommunicatorState* parent_ = nullptr;
+  CommunicatorState& root_;  // the one that was not split from another
+  std::vector<CommunicatorState*> children_;
+  std::string group_;         // what these ranks are called; empty: the world
+  std::vector<int> members_;  // (size) their ranks in the world
+
   OwnedCommunicator data_;
   /// Signature checks travel apart: they can then never be mistaken for data of a rank that went ahead.
   OwnedCommunicator checks_;
-  TransportCounters counters_;
+  TransportCounters counters_;  // of the root; the others use these
   MirrorPool mirror_pool_;
   ScratchPool scratch_pool_;
   Channel channel_;

@@ -8,6 +8,10 @@
 
 namespace minigift {
 
+std::string OperationLabel::text() const {
+  return fmt::format("{} #{}{}{}", name, sequence, group.empty() ? "" : " of ", group);
+}
+
 void check_mpi(int code, const char* call, const OperationLabel& label) {
   if (code == MPI_SUCCESS) return;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
@@ -15,8 +19,8 @@ void check_mpi(int code, const char* call, const OperationLabel& label) {
   if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
   const std::string reason(text.data(), static_cast<std::size_t>(length));
   const std::string rank = label.rank < 0 ? "" : fmt::format("rank {}: ", label.rank);
-  throw RuntimeError(fmt::format("{}{} in {} #{} failed with code {}: {}", rank, call, label.name,
-                                 label.sequence, code, reason));
+  throw RuntimeError(
+      fmt::format("{}{} in {} failed with code {}: {}", rank, call, label.text(), code, reason));
 }
 
 std::string mpi_library_string() {

@@ -33,21 +33,42 @@ int count_cores(MPI_Comm node) {
 
 }  // namespace
 
-NodeTopology find_node_topology(MPI_Comm communicator) {
+NodeTopology arrange_nodes(const std::vector<int>& nodes, int rank) {
   NodeTopology topology;
+  std::vector<int> seen;  // the number of each node, in the order of their lowest ranks
+  for (const int number : nodes) {
+    const auto place = std::find(seen.begin(), seen.end(), number);
+    topology.node_of.push_back(static_cast<int>(place - seen.begin()));
+    if (place == seen.end()) seen.push_back(number);
+  }
+  topology.node_count = static_cast<int>(seen.size());
+  const auto mine = topology.node_of.begin() + rank;
+  topology.node_index = *mine;
+  // The order within a node follows the order of the ranks.
+  topology.node_rank = static_cast<int>(std::count(topology.node_of.begin(), mine, *mine));
+  topology.ranks_on_node =
+      static_cast<int>(std::count(topology.node_of.begin(), topology.node_of.end(), *mine));
+  return topology;
+}
+
+NodeTopology find_node_topology(MPI_Comm communicator) {
   MPI_Comm node = MPI_COMM_NULL;
   int rank = 0;
+  int size = 1;
   check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
-  // key = rank: the order within a node follows the order of the world.
+  check_mpi(MPI_Comm_size(communicator, &size), "MPI_Comm_size");
   check_mpi(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
             "MPI_Comm_split_type");
-  check_mpi(MPI_Comm_rank(node, &topology.node_rank), "MPI_Comm_rank");
-  check_mpi(MPI_Comm_size(node, &topology.ranks_on_node), "MPI_Comm_size");
-  topology.cores_on_node = count_cores(node);
+  // A node goes by its lowest rank.
+  int lowest = rank;
+  check_mpi(MPI_Bcast(&lowest, 1, MPI_INT, 0, node), "MPI_Bcast");
+  const int cores = count_cores(node);
   check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
-  // Each node has exactly one rank with node_rank 0.
-  const int first = topology.node_rank == 0 ? 1 : 0;
-  check_mpi(MPI_Allreduce(&first, &topology.node_count, 1, MPI_INT, MPI_SUM, communicator), "MPI_Allreduce");
+  std::vector<int> nodes(static_cast<std::size_t>(size));
+  check_mpi(MPI_Allgather(&lowest, 1, MPI_INT, nodes.data(), 1, MPI_INT, communicator), "MPI_Allgather");
+  NodeTopology topology = arrange_nodes(nodes, rank);
+  topology.ranks_on_host = topology.ranks_on_node;
+  topology.cores_on_host = cores;
   return topology;
 }
 

@@ -79,9 +79,9 @@ void Watchdog::watch() {
 
 void Watchdog::report(double waited) const {
   std::string line =
-      fmt::format("watchdog: rank {} waited {:.3g} s in {} #{} ({} bytes); last finished: ", current_.rank,
-                  waited, current_.name, current_.sequence, current_.bytes);
-  line += any_finished_ ? fmt::format("{} #{}", last_.name, last_.sequence) : "nothing";
+      fmt::format("watchdog: rank {} waited {:.3g} s in {} ({} bytes); last finished: ", current_.rank,
+                  waited, current_.text(), current_.bytes);
+  line += any_finished_ ? last_.text() : "nothing";
   line += "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);

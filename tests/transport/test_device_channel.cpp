@@ -129,6 +129,31 @@ TEST_F(DeviceChannelTest, NamesItsLibrary) {
   EXPECT_EQ(Communicator{}.device_library(), "");
 }
 
+TEST_F(DeviceChannelTest, GroupsHaveAChannelOfTheirOwn) {
+  auto state = std::make_unique<CommunicatorState>(CommunicatorOptions{.self_test = false});
+  auto half = std::make_unique<CommunicatorState>(*state, state->rank() % 2, 0, "half");
+  auto whole_channel = std::make_unique<MpiDeviceChannel>(state->mpi());
+  auto half_channel = std::make_unique<MpiDeviceChannel>(half->mpi());
+  MpiDeviceChannel* const channel = half_channel.get();
+  state->replace_device(std::move(whole_channel));
+  half->replace_device(std::move(half_channel));
+  Communicator whole(std::move(state));
+  Communicator group(std::move(half));
+  EXPECT_NO_THROW(self_test(group));
+  EXPECT_GT(channel->calls, 0);
+
+  const TransportCounters before = whole.counters();
+  const auto size = static_cast<std::size_t>(group.size());
+  const Vector<std::uint8_t> one("one", 1000), all("all", 1000 * size);
+  group.all_gather(one, all, 1000).wait();
+  EXPECT_EQ((whole.counters() - before).payload.bytes_sent, 1000 * (group.size() - 1));
+  // Who waits in the whole meets the errors of groups, and the reverse.
+  channel->error = "another rank has gone";
+  EXPECT_THROW(whole.synchronize(), RuntimeError);
+  EXPECT_THROW(group.synchronize(), RuntimeError);
+  channel->error.clear();
+}
+
 TEST(Devices, AreGatheredInRankOrder) {
   int rank = 0;
   int size = 1;

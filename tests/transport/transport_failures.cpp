@@ -42,6 +42,15 @@ void stuck(Communicator& communicator) {
   request.wait();
 }
 
+/// Rank 3 comes much too late to a collective of ranks 2 and 3 alone.
+void group(Communicator& communicator) {
+  const int node = communicator.rank() / 2;
+  const auto pair = communicator.split(node, 0, "node " + std::to_string(node));
+  pair->barrier();
+  if (communicator.rank() == 3) std::this_thread::sleep_for(std::chrono::seconds(60));
+  gather(*pair);
+}
+
 /// The host waits for the device: what is in flight there is given up before all ranks are aborted.
 void device() {
   int rank = 0;
@@ -74,6 +83,7 @@ void run(int argc, char** argv) {
   if (scenario == "sleep") sleep(communicator);
   if (scenario == "skip") skip(communicator);
   if (scenario == "stuck") stuck(communicator);
+  if (scenario == "group") group(communicator);
   if (scenario == "device") device();
   if (scenario == "throw") fail(communicator);
 }
