@@ -189,7 +189,7 @@ int run_fidelity(const FidelityArguments& given) {
   choose_parts(arguments.study, arguments.parts);
   Communicator communicator({.share_gpu = arguments.share_gpu});
   const bool root = communicator.rank() == 0;
-  const int threads = threads_per_rank(communicator.ranks_on_node());
+  const int threads = threads_per_rank(communicator.ranks_on_host());
   set_linalg_threads(threads);
 
   std::unique_ptr<TraceReader> trace;

@@ -160,7 +160,7 @@ int run_profile(const ProfileArguments& arguments) {
   if (trace) {
     setup.communicator =
         std::make_unique<Communicator>(CommunicatorOptions{.share_gpu = arguments.share_gpu});
-    setup.threads = threads_per_rank(setup.communicator->ranks_on_node());
+    setup.threads = threads_per_rank(setup.communicator->ranks_on_host());
     set_linalg_threads(setup.threads);
   } else {
     setup = set_up(arguments.input, arguments.overrides, "", arguments.share_gpu);

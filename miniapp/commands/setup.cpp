@@ -3,6 +3,7 @@
 #include "kernels/error.hpp"
 #include "kernels/linalg/gemm.hpp"
 #include "miniapp/exchange/method.hpp"
+#include "miniapp/exchange/node_groups.hpp"
 
 #include <fmt/format.h>
 
@@ -29,12 +30,12 @@ void require_same_deck(Communicator& communicator, const Deck& deck, const std::
 
 }  // namespace
 
-int threads_per_rank(int ranks_on_node) {
+int threads_per_rank(int ranks_on_host) {
   if (const char* set = std::getenv("OMP_NUM_THREADS")) return std::max(1, std::atoi(set));
   cpu_set_t mask;
   CPU_ZERO(&mask);
   const int allowed = sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 1;
-  const int share = static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, ranks_on_node);
+  const int share = static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, ranks_on_host);
   return std::max(1, std::min(allowed, share));
 }
 
@@ -57,8 +58,9 @@ Setup set_up(const std::string& deck, const std::vector<std::string>& overrides,
       CommunicatorOptions{.max_message_bytes = setup.deck.exchange.max_message_bytes,
                           .watchdog_seconds = setup.deck.exchange.watchdog_seconds,
                           .staging = staging_from_name(std::string(name_of(setup.deck.exchange.transport))),
-                          .share_gpu = share_gpu});
-  setup.threads = threads_per_rank(setup.communicator->ranks_on_node());
+                          .share_gpu = share_gpu,
+                          .ranks_per_node = static_cast<int>(setup.deck.exchange.ranks_per_node)});
+  setup.threads = threads_per_rank(setup.communicator->ranks_on_host());
   set_linalg_threads(setup.threads);
   return setup;
 }
@@ -66,6 +68,7 @@ Setup set_up(const std::string& deck, const std::vector<std::string>& overrides,
 void check_methods(const Deck& deck, const Communicator& communicator) {
   for (const MethodDeck& method : deck.methods) {
     const Method resolved = resolve_method(method, deck.exchange, communicator.size());
+    if (resolved.reduction == Reduction::hierarchical) even_ranks_per_node(communicator);
     if (resolved.reduction != Reduction::native) continue;
     const auto refusal = communicator.native_all_reduce_refuses(resolved.format);
     require_usage(!refusal,

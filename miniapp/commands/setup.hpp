@@ -31,8 +31,8 @@ Setup set_up(const std::string& deck, const std::vector<std::string>& overrides,
 void check_methods(const Deck& deck, const Communicator& communicator);
 
 /// Threads per rank for BLAS and oneDNN: OMP_NUM_THREADS if set; else the cores this process may use, but no
-/// more than its share of the node.
-int threads_per_rank(int ranks_on_node);
+/// more than its share of the machine.
+int threads_per_rank(int ranks_on_host);
 
 /// Throws UsageError on all ranks unless `value` is the same everywhere; names the first rank that differs.
 void require_same(Communicator& communicator, const std::string& value, const std::string& what,

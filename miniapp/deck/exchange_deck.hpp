@@ -15,6 +15,7 @@ struct ExchangeDeck {
   double bucket_megabytes = 25.0;
   bool overlap = false;
   TransportChoice transport = TransportChoice::automatic;
+  std::int64_t ranks_per_node = 0;
   std::int64_t refresh_period = 10;
   std::int64_t sketch_window = 1;
   std::int64_t oversample = 8;
@@ -40,6 +41,13 @@ struct ExchangeDeck {
               .help = "how gradients in GPU memory travel: by NCCL, by an MPI library that takes GPU memory "
                       "(direct), or through host memory; automatic takes the first of these that is possible "
                       "and prints it. A host build has host memory only"});
+    visit(self.ranks_per_node,
+          Key{.name = "ranks_per_node",
+              .unit = "ranks",
+              .help = "ranks that count as one node, to try several nodes on one machine; 0: as they share "
+                      "memory",
+              .minimum = 0,
+              .maximum = 2147483647});
     visit(self.refresh_period, Key{.name = "refresh_period",
                                    .unit = "steps",
                                    .help = "steps between two factors of the input second moment",

@@ -33,9 +33,9 @@ constexpr std::array<std::string_view, 3> names_of(ScaleChoice) {
   return {"synced", "local", "carried"};
 }
 
-enum class ReductionChoice { native, a2a };
-constexpr std::array<std::string_view, 2> names_of(ReductionChoice) {
-  return {"native", "a2a"};
+enum class ReductionChoice { native, a2a, hierarchical };
+constexpr std::array<std::string_view, 3> names_of(ReductionChoice) {
+  return {"native", "a2a", "hierarchical"};
 }
 
 enum class ErrorFeedbackChoice { off, selected, all };
@@ -109,11 +109,11 @@ struct MethodDeck {
     visit(self.reduction,
           Key{.name = "reduction",
               .help = "native: codes are added hop by hop; a2a: all-to-all, FP32 sum at the owner, "
-                      "all-gather"});
+                      "all-gather; hierarchical: the same within each node, then across nodes"});
     visit(self.headroom,
           Key{.name = "headroom",
               .help = "factor kept free above the largest magnitude; 0 is automatic: the number of "
-                      "ranks for native, 1 for a2a",
+                      "ranks for native, else 1",
               .minimum = 0});
     visit(self.error_feedback,
           Key{.name = "error_feedback", .help = "layers whose rounding error is added to the next gradient"});

@@ -88,12 +88,15 @@ void validate_method(const MethodDeck& method, const Deck& deck, const Checker& 
   const bool scaled = method.format != Format::fp32 && method.format != Format::bf16;
   const bool native = method.reduction == ReductionChoice::native;
   checker.check(method.format != Format::int8 || !native, key("format"), key("reduction"),
-                "INT8 codes cannot be added hop by hop; use reduction = \"a2a\"");
+                "INT8 codes cannot be added hop by hop; use reduction = \"a2a\" or \"hierarchical\"");
   checker.check(!scaled || method.scale != ScaleChoice::carried || !native, key("scale"), key("reduction"),
-                "codes with different scales cannot be added; a carried scale needs reduction = \"a2a\"");
-  checker.check(!scaled || native || method.scale == ScaleChoice::carried, key("reduction"), key("scale"),
-                "the owner of a shard decodes with the sender's own scale; reduction = \"a2a\" needs scale = "
-                "\"carried\"");
+                "codes with different scales cannot be added; a carried scale needs reduction = \"a2a\" or "
+                "\"hierarchical\"");
+  checker.check(
+      !scaled || native || method.scale == ScaleChoice::carried, key("reduction"), key("scale"),
+      fmt::format("the owner of a shard decodes with the sender's own scale; reduction = \"{}\" needs "
+                  "scale = \"carried\"",
+                  name_of(method.reduction)));
   checker.check(!scaled || method.scale != ScaleChoice::local || method.allow_divergence, key("scale"),
                 key("allow_divergence"),
                 "each rank decodes with its own scale, so the ranks' parameters come apart; this needs "
@@ -159,6 +162,9 @@ void validate(const Deck& deck, std::int64_t ranks) {
   checker.check(deck.train.validation_sequences % deck.train.micro_batch == 0, "train.validation_sequences",
                 "train.micro_batch", "validation goes by whole micro-batches, so micro_batch must divide it");
   validate_trace(deck, ranks, checker);
+  checker.check(deck.exchange.ranks_per_node == 0 || ranks % deck.exchange.ranks_per_node == 0,
+                "exchange.ranks_per_node",
+                fmt::format("does not divide the {} rank{}", ranks, ranks == 1 ? "" : "s"));
   for (const MethodDeck& method : deck.methods)
     validate_method(method, deck, checker);
 }

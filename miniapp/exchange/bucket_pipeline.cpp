@@ -9,7 +9,7 @@ namespace minigift {
 
 BucketPipeline::BucketPipeline(const Bucket& bucket, const Method& method, const Vector<float>& x,
                                const Vector<std::int64_t>& first_infinite, Communicator& communicator,
-                               DeviceCounters& counters)
+                               DeviceCounters& counters, NodeGroups* groups)
     : bucket_(bucket),
       method_(method),
       x_(x),
@@ -18,7 +18,7 @@ BucketPipeline::BucketPipeline(const Bucket& bucket, const Method& method, const
       counters_(counters),
       codec_(bucket, method),
       reduction_(make_reduction(bucket, method, codec_, communicator,
-                                method.error_feedback != ErrorFeedback::off, counters)),
+                                method.error_feedback != ErrorFeedback::off, counters, groups)),
       has_residual_(bucket.tensors.size(), false) {
   if (method.scale == ScaleRule::local) {
     decode_scale_ = Vector<float>("minigift::decode_scale", static_cast<std::size_t>(bucket.groups));
@@ -46,7 +46,7 @@ Vector<float> BucketPipeline::residual(std::int64_t offset, std::int64_t count) 
   return Kokkos::subview(residual_.current(), Kokkos::make_pair(offset, offset + count));
 }
 
-void BucketPipeline::fold_owner_residual() {
+void BucketPipeline::fold_sum_residuals() {
   if (!residual_.empty()) reduction_->fold_residual_into(residual_.current());
 }
 
@@ -83,17 +83,18 @@ void BucketPipeline::encode_and_send() {
   stage_ = Stage::reducing;
 }
 
-void BucketPipeline::proceed() {
+bool BucketPipeline::proceed() {
   if (stage_ == Stage::scaling) {
     {
       const ScopedRegion region("wire");
       scale_request_.wait();
     }
     encode_and_send();
-  } else if (stage_ == Stage::reducing) {
-    const ScopedRegion region("wire");
-    reduction_->proceed();
+    return true;
   }
+  if (stage_ != Stage::reducing) return false;
+  const ScopedRegion region("wire");
+  return reduction_->proceed();
 }
 
 void BucketPipeline::complete() {

@@ -18,24 +18,25 @@ class BucketPipeline {
  public:
   /// All references must outlive the pipeline. `x` is the bucket's slice of the gradient buffer.
   /// `first_infinite` (1) receives the scale group of start()'s x that is not finite: see tensor_of().
+  /// `groups`: see make_reduction().
   BucketPipeline(const Bucket& bucket, const Method& method, const Vector<float>& x,
                  const Vector<std::int64_t>& first_infinite, Communicator& communicator,
-                 DeviceCounters& counters);
+                 DeviceCounters& counters, NodeGroups* groups = nullptr);
 
   /// Which tensors of the bucket (by position) take part in error feedback. Drops the residuals of the
   /// others.
   void set_error_feedback(const std::vector<bool>& has_residual);
   /// The residual of one tensor, or an empty view. Coordinates re-express it in place.
   Vector<float> residual(std::int64_t offset, std::int64_t count) const;
-  /// Brings the shard owner's residual back to the sender's, before coordinates change.
-  void fold_owner_residual();
+  /// Brings the residuals of sums back to the sender's, before coordinates change.
+  void fold_sum_residuals();
 
   /// x, in communication coordinates, gets the residual added, is measured and (once scales are known) sent.
   /// `synchronise_local_scale`: this is a scale synchronisation step of the local scale rule.
   void start(PhiloxKey key, bool synchronise_local_scale);
-  /// Ends the collective in flight and starts the next one, if there is one. Called at the same places on all
-  /// ranks.
-  void proceed();
+  /// Ends the collective in flight and starts the next one; returns false, having done nothing, if there is
+  /// no next one. Called at the same places on all ranks.
+  bool proceed();
   /// Blocks until the sum has arrived.
   void complete();
   /// x <- decoded mean.

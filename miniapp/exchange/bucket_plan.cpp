@@ -34,9 +34,14 @@ Tiles Bucket::make_tiles_for(const std::vector<Tile>& some) const {
 }
 
 BucketPlan::BucketPlan(const std::vector<TensorExtent>& tensors, const Method& method, int ranks,
-                       std::int64_t bucket_bytes)
-    : method_(method), ranks_(ranks), bucket_of_(tensors.size(), -1) {
+                       std::int64_t bucket_bytes, int ranks_per_node)
+    : method_(method),
+      ranks_(ranks),
+      ranks_per_node_(ranks_per_node > 0 ? ranks_per_node : ranks),
+      bucket_of_(tensors.size(), -1) {
   require_usage(ranks >= 1, "bucket plan: {} ranks", ranks);
+  require_usage(method.reduction != Reduction::hierarchical || ranks_ % ranks_per_node_ == 0,
+                "bucket plan: {} ranks do not make whole nodes of {}", ranks_, ranks_per_node_);
   require_usage(bucket_bytes > 0, "exchange.bucket_megabytes must be positive");
   for (std::size_t i = 1; i < tensors.size(); ++i) {
     require_usage(tensors[i].offset >= tensors[i - 1].offset + tensors[i - 1].size(),
@@ -81,8 +86,8 @@ void BucketPlan::lay_out(Bucket& bucket, const std::vector<TensorExtent>& tensor
   bucket.wire_elements = bucket.shard_elements * ranks_;
   bucket.code_elements = bucket.wire_elements;
 
-  // Step 2: groups in wire order, cut at shard ends for a2a, and tiles that cover them.
-  const bool cut = method_.reduction == Reduction::all_to_all;
+  // Step 2: groups in wire order, cut at shard ends where shards have owners, and tiles that cover them.
+  const bool cut = method_.reduction != Reduction::native;
   bucket.shard_first_group.assign(static_cast<std::size_t>(ranks_) + 1, 0);
   std::vector<std::int64_t> groups_in_shard(static_cast<std::size_t>(ranks_), 0);
   for (std::size_t t = 0; t < bucket.tensors.size(); ++t) {
@@ -106,8 +111,8 @@ void BucketPlan::lay_out(Bucket& bucket, const std::vector<TensorExtent>& tensor
     bucket.tensor_tiles.push_back(range);
   }
 
-  // Step 3: for a2a a message is a shard's codes followed by its scales, so wire positions move behind the
-  // scales of the shards before.
+  // Step 3: where shards have owners a message is a shard's codes followed by its scales, so wire positions
+  // move behind the scales of the shards before.
   if (cut) {
     for (std::size_t s = 0; s < groups_in_shard.size(); ++s) {
       bucket.shard_first_group[s + 1] = bucket.shard_first_group[s] + groups_in_shard[s];
@@ -129,10 +134,22 @@ void BucketPlan::lay_out(Bucket& bucket, const std::vector<TensorExtent>& tensor
 std::int64_t BucketPlan::payload_wire_bytes() const {
   std::int64_t bytes = 0;
   for (const Bucket& bucket : buckets_) {
-    bytes += method_.reduction == Reduction::all_to_all
-                 ? 2 * (ranks_ - 1) * bucket.message_bytes
-                 : 2 * (ranks_ - 1) * bucket.shard_elements * bytes_per_code(method_.format);
+    bytes += 2 * (ranks_ - 1) *
+             (method_.reduction == Reduction::native ? bucket.shard_elements * bytes_per_code(method_.format)
+                                                     : bucket.message_bytes);
   }
+  return bytes;
+}
+
+std::int64_t BucketPlan::wire_bytes_between_nodes() const {
+  if (ranks_per_node_ == ranks_) return 0;
+  if (method_.reduction == Reduction::native) return payload_wire_bytes();
+  const std::int64_t messages = method_.reduction == Reduction::all_to_all
+                                    ? 2 * (ranks_ - ranks_per_node_)
+                                    : 2 * (ranks_ / ranks_per_node_ - 1);
+  std::int64_t bytes = 0;
+  for (const Bucket& bucket : buckets_)
+    bytes += messages * bucket.message_bytes;
   return bytes;
 }
 
@@ -154,6 +171,7 @@ std::uint64_t BucketPlan::hash() const {
   };
   mix(static_cast<std::int64_t>(method_.format));
   mix(static_cast<std::int64_t>(method_.reduction));
+  if (method_.reduction == Reduction::hierarchical) mix(ranks_per_node_);
   for (const Bucket& bucket : buckets_) {
     mix(bucket.gradient_offset);
     mix(bucket.wire_elements);

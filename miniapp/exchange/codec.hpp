@@ -53,7 +53,7 @@ class BucketCodec {
   const Method& method_;
   Vector<float> amax_;          // (groups)
   Vector<float> scale_;         // (groups)
-  Vector<std::uint8_t> codes_;  // native: wire_elements codes; a2a: N messages
+  Vector<std::uint8_t> codes_;  // native: wire_elements codes; else: N messages
   Tiles plain_tiles_;           // tiles cast without residual
   Tiles residual_tiles_;        // tiles cast with one
 };

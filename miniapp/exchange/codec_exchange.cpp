@@ -50,7 +50,10 @@ CodecExchange::CodecExchange(const Method& method, const ParameterRegistry& regi
       gradients_(gradients),
       communicator_(communicator),
       options_(options),
-      plan_(extents(registry), method, communicator.size(), options.bucket_bytes),
+      groups_(method.reduction == Reduction::hierarchical ? std::make_unique<NodeGroups>(communicator)
+                                                          : nullptr),
+      plan_(extents(registry), method, communicator.size(), options.bucket_bytes,
+            communicator.ranks_on_node()),
       selection_(method, selection_candidates(registry)),
       moments_(method, site_widths(registry, selection_), options.seed),
       coordinates_(tensor_sites(registry)),
@@ -68,7 +71,7 @@ CodecExchange::CodecExchange(const Method& method, const ParameterRegistry& regi
     const auto index = static_cast<std::int64_t>(pipelines_.size());
     pipelines_.push_back(std::make_unique<BucketPipeline>(
         bucket, method_, slice(gradients, bucket.gradient_offset, bucket.gradient_size),
-        slice(first_infinite_, index, 1), communicator, counters_));
+        slice(first_infinite_, index, 1), communicator, counters_, groups_.get()));
   }
   apply_selection();
 }
@@ -206,7 +209,7 @@ void CodecExchange::adopt_coordinates(const Bucket& bucket, BucketPipeline& pipe
   }
   // Of the gradients that are about to be sent, over all ranks: the same verdict everywhere.
   const std::vector<GammaTerms> terms = gamma_over_ranks(bucket.tensors, candidates);
-  pipeline.fold_owner_residual();
+  pipeline.fold_sum_residuals();
   for (std::size_t i = 0; i < bucket.tensors.size(); ++i) {
     const int tensor = bucket.tensors[i];
     // Written as <=, so that a gamma that is not a number does not pass.
@@ -258,9 +261,13 @@ ExchangeResult CodecExchange::finish_on_stream() {
     start_bucket(b);
     pipelines_[b]->complete();
   }
-  // With overlap the last buckets still have collectives to start: in the order of the buckets, then wait.
-  for (const auto& pipeline : pipelines_)
-    pipeline->proceed();
+  // With overlap the last buckets still have collectives to start: in the order of the buckets, one each in
+  // turn, then wait.
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& pipeline : pipelines_)
+      more = pipeline->proceed() || more;
+  }
   for (const auto& pipeline : pipelines_)
     pipeline->complete();
 

@@ -23,6 +23,7 @@
 #include "miniapp/exchange/coordinates.hpp"
 #include "miniapp/exchange/gradient_exchange.hpp"
 #include "miniapp/exchange/method.hpp"
+#include "miniapp/exchange/node_groups.hpp"
 #include "miniapp/exchange/second_moments.hpp"
 #include "miniapp/exchange/selection.hpp"
 #include "miniapp/model/parameter_registry.hpp"
@@ -89,6 +90,7 @@ class CodecExchange final : public GradientExchange {
   Vector<float> gradients_;
   Communicator& communicator_;
   ExchangeOptions options_;
+  std::unique_ptr<NodeGroups> groups_;  // of the hierarchical reduction, else null
   BucketPlan plan_;
   LayerSelection selection_;
   SecondMoments moments_;

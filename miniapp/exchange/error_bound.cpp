@@ -29,8 +29,9 @@ double largest_rounding(const Method& method) {
 }  // namespace
 
 double exchange_error_bound(const Method& method, int ranks) {
-  const double roundings =
-      method.reduction == Reduction::all_to_all ? 2.0 : 1.0 + 0.5 * static_cast<double>(ranks);
+  const double roundings = method.reduction == Reduction::native ? 1.0 + 0.5 * static_cast<double>(ranks)
+                           : method.reduction == Reduction::all_to_all ? 2.0
+                                                                       : 3.0;
   // Stochastic rounding may miss by a whole unit instead of half of one.
   const double step = method.rounding == Rounding::stochastic ? 2.0 : 1.0;
   const double feedback = method.error_feedback == ErrorFeedback::off ? 1.0 : 2.0;

@@ -10,8 +10,9 @@ namespace minigift {
 /// gradients do not cancel,
 /// ||sum x_r||^2 >= sum ||x_r||^2, and with roundings that do not conspire, errors add in energy:
 ///
-///   native      u sqrt(1 + N/2)     N casts of x_r, then N-1 hops, the k-th of energy (k+1)/N of the sum
-///   all-to-all  u sqrt(2)           N casts, and one of the sum
+///   native        u sqrt(1 + N/2)   N casts of x_r, then N-1 hops, the k-th of energy (k+1)/N of the sum
+///   all-to-all    u sqrt(2)         N casts, and one of the sum
+///   hierarchical  u sqrt(3)         N casts, one of each node's sum, one of the sum of these
 ///
 /// twice that with error feedback, which adds the last step's rounding to this step's signal. Coordinates
 /// only lower it. Typical roundings are 0.42 u, so a correct exchange stays well below, while a wrong scale,

@@ -82,6 +82,10 @@ std::vector<MethodDeck> built_in_methods() {
   methods.back().scale = ScaleChoice::carried;
   methods.back().reduction = ReductionChoice::a2a;
 
+  methods.push_back(methods.back());
+  methods.back().name = "gift-hierarchical";
+  methods.back().reduction = ReductionChoice::hierarchical;
+
   methods.push_back(named("int8-block128"));
   methods.back().format = Format::int8;
   methods.back().granularity = GranularityChoice::block;
@@ -118,7 +122,7 @@ Method resolve_method(const MethodDeck& deck, const ExchangeDeck& exchange, int 
                  : deck.scale == ScaleChoice::carried ? ScaleRule::carried
                                                       : ScaleRule::local;
   method.scale_sync_period = deck.scale_sync_period;
-  method.reduction = deck.reduction == ReductionChoice::native ? Reduction::native : Reduction::all_to_all;
+  method.reduction = static_cast<Reduction>(deck.reduction);
   method.headroom = deck.headroom > 0 ? static_cast<float>(deck.headroom)
                     : method.reduction == Reduction::native && has_scale(deck.format)
                         ? static_cast<float>(ranks)
@@ -173,7 +177,9 @@ std::string describe(const Method& method) {
     text += fmt::format(", headroom {:g}", method.headroom);
   }
   if (method.rounding == Rounding::stochastic) text += ", stochastic";
-  text += method.reduction == Reduction::native ? ", native sum" : ", all-to-all with FP32 sum";
+  text += method.reduction == Reduction::native       ? ", native sum"
+          : method.reduction == Reduction::all_to_all ? ", all-to-all with FP32 sum"
+                                                      : ", hierarchical, FP32 sum per node and across";
   if (method.error_feedback != ErrorFeedback::off) {
     text += fmt::format(", error feedback {}",
                         method.error_feedback == ErrorFeedback::all ? "everywhere" : "on selected");

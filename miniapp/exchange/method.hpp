@@ -12,6 +12,7 @@
 //   gift-paper         the paper's choices: E5M2, exponent 1/2, edge completion, K = 50, fc2 only
 //   gift-literal       Algorithm 1 as printed: unsynchronised scales, replicas may diverge
 //   gift-a2a           scales travel with the codes, FP32 sum at the shard owner, error feedback at both ends
+//   gift-hierarchical  gift-a2a with the sum formed in each node first, then across nodes
 //   int8-block128      INT8 with a scale per 128 elements over all-to-all
 //   gift-int8          the same in whitened coordinates
 //
@@ -38,7 +39,7 @@ enum class ScaleRule {
   local,         ///< each rank its own scale, sums of codes decoded with it (Algorithm 1 as printed)
   carried        ///< each rank its own scale, sent with the codes
 };
-enum class Reduction { native, all_to_all };
+enum class Reduction { native, all_to_all, hierarchical };
 enum class ErrorFeedback { off, selected, all };
 
 struct Method {

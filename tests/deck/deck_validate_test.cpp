@@ -37,6 +37,12 @@ TEST(DeckValidate, Batches) {
                {"4 ranks"});
 }
 
+TEST(DeckValidate, WholeNodes) {
+  const std::string deck = "[train]\nglobal_batch = 24\nmicro_batch = 1\n[exchange]\nranks_per_node = 2\n";
+  validate(parse(deck), 4);
+  expect_parts(problem(deck, 3), {"test.toml:5:1: ", "exchange.ranks_per_node = 2", "3 ranks"});
+}
+
 TEST(DeckValidate, ValidationByWholeMicroBatches) {
   expect_parts(problem("[train]\nmicro_batch = 8\nvalidation_sequences = 12\n", 1),
                {"train.validation_sequences = 12", "train.micro_batch = 8"});
@@ -64,7 +70,10 @@ TEST(DeckValidate, Methods) {
                {"exchange.gift.format = \"int8\"", "exchange.gift.reduction = \"native\"", "a2a"});
   validate(parse(gift + "format = \"int8\"\nreduction = \"a2a\"\nscale = \"carried\"\n"), 1);
   expect_parts(problem(gift + "reduction = \"a2a\"\n", 1), {"exchange.gift.reduction = \"a2a\"", "carried"});
-  expect_parts(problem(gift + "scale = \"carried\"\n", 1), {"exchange.gift.scale", "a2a"});
+  expect_parts(problem(gift + "scale = \"carried\"\n", 1), {"exchange.gift.scale", "a2a", "hierarchical"});
+  expect_parts(problem(gift + "reduction = \"hierarchical\"\n", 1),
+               {"exchange.gift.reduction = \"hierarchical\"", "needs scale = \"carried\""});
+  validate(parse(gift + "format = \"int8\"\nreduction = \"hierarchical\"\nscale = \"carried\"\n"), 1);
   expect_parts(problem(gift + "scale = \"local\"\n", 1), {"exchange.gift.allow_divergence = false"});
   validate(parse(gift + "scale = \"local\"\nallow_divergence = true\n"), 1);
   expect_parts(problem(gift + "headroom = 0.5\n", 1), {"exchange.gift.headroom = 0.5", "saturate"});

@@ -45,7 +45,7 @@ TEST_P(Layout, CoversEveryElementOnceAndKeepsGroupsApart) {
         for (std::int64_t e = 0; e < tile.count; ++e) {
           EXPECT_TRUE(wire.insert(tile.wire + e).second) << "two elements at one place of the wire";
         }
-        if (method.reduction == Reduction::all_to_all) {
+        if (method.reduction != Reduction::native) {
           const std::int64_t stride = bucket.message_bytes / bytes_per_code(method.format);
           EXPECT_EQ(tile.wire / stride, (tile.wire + tile.count - 1) / stride) << "a tile crosses shards";
           EXPECT_LE(tile.wire % stride + tile.count, bucket.shard_elements) << "a tile lies in the scales";
@@ -72,7 +72,7 @@ TEST_P(Layout, CoversEveryElementOnceAndKeepsGroupsApart) {
 INSTANTIATE_TEST_SUITE_P(Methods, Layout,
                          ::testing::Combine(::testing::Values("fp32", "bf16", "euclidean",
                                                               "euclidean-block512", "gift-a2a",
-                                                              "int8-block128"),
+                                                              "gift-hierarchical", "int8-block128"),
                                             ::testing::Values(1, 2, 3, 4, 7),
                                             ::testing::Values(1, 20'000, 1'000'000)));
 
@@ -93,6 +93,28 @@ TEST(BucketPlan, HashTellsPlansApart) {
   EXPECT_NE(hash("gift", 2, 1000), hash("gift", 2, 100'000));
   EXPECT_NE(hash("gift", 2, 1000), hash("gift", 3, 1000));
   EXPECT_NE(hash("euclidean", 2, 1000), hash("bf16", 2, 1000));
+}
+
+TEST(BucketPlan, CountsTheBytesThatLeaveANode) {
+  const auto tensors = awkward_tensors();
+  const auto plan = [&](const char* name, int ranks, int ranks_per_node) {
+    return BucketPlan(tensors, method_named(name, ranks), ranks, 1'000'000, ranks_per_node);
+  };
+  // Eight ranks, four on each of two nodes; the same message for both reductions.
+  const BucketPlan a2a = plan("gift-a2a", 8, 4), hierarchical = plan("gift-hierarchical", 8, 4);
+  const std::int64_t message = a2a.buckets().front().message_bytes;
+  EXPECT_EQ(hierarchical.buckets().front().message_bytes, message);
+  EXPECT_EQ(a2a.payload_wire_bytes(), 14 * message);
+  EXPECT_EQ(hierarchical.payload_wire_bytes(), 14 * message);
+  EXPECT_EQ(a2a.wire_bytes_between_nodes(), 8 * message);
+  EXPECT_EQ(hierarchical.wire_bytes_between_nodes(), 2 * message);
+  EXPECT_EQ(plan("gift", 8, 4).wire_bytes_between_nodes(), plan("gift", 8, 4).payload_wire_bytes());
+  for (const char* name : {"gift", "gift-a2a", "gift-hierarchical"})
+    EXPECT_EQ(plan(name, 8, 0).wire_bytes_between_nodes(), 0) << name;
+  // Who counts other ranks as a node would exchange with others.
+  EXPECT_NE(hierarchical.hash(), plan("gift-hierarchical", 8, 2).hash());
+  EXPECT_EQ(a2a.hash(), plan("gift-a2a", 8, 2).hash());
+  EXPECT_THROW(plan("gift-hierarchical", 8, 3), UsageError);
 }
 
 TEST(BucketPlan, OverlappingTensorsAreRefused) {

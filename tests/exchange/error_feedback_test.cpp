@@ -1,10 +1,11 @@
 // Error feedback: what was applied plus what is left equals what came in (Algorithm 1, lines 16 and 20 of
-// arXiv:2607.07494, and both residuals of the all-to-all reduction). What is left is made to come out: after
-// some steps with gradients follow steps with none, in which each cast leaves at most 2^-4 of the residual it
-// found.
+// arXiv:2607.07494, and the residuals of the sums of the other reductions). What is left is made to come out:
+// after some steps with gradients follow steps with none, in which each cast leaves at most 2^-4 of the
+// residual it found.
 #include "tests/exchange/fixture.hpp"
 
 #include <gtest/gtest.h>
+#include <mpi.h>
 
 #include <cmath>
 
@@ -57,15 +58,24 @@ double what_is_lost(const Method& method, Communicator& communicator) {
 /// Round-off of the sums and residuals: some tens of FP32 operations of unit roundoff 2^-24.
 constexpr double round_off = 64 * 0x1p-24;
 
-TEST(ErrorFeedback, AllToAllLosesNothing) {
-  Communicator communicator;
-  for (const Format format : {Format::e4m3, Format::e5m2, Format::int8}) {
-    const Method method = method_with("gift-a2a", communicator.size(), [format](MethodDeck& deck) {
-      deck.format = format;
-      deck.coordinates = CoordinatesChoice::euclidean;
-      deck.error_feedback = ErrorFeedbackChoice::all;
-    });
-    EXPECT_LE(what_is_lost(method, communicator), round_off) << minigift::name(format);
+/// Two nodes of two ranks, where there are four, so that a hierarchical sum has two levels.
+CommunicatorOptions in_pairs() {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return {.ranks_per_node = ranks == 4 ? 2 : 0};
+}
+
+TEST(ErrorFeedback, SumsInFp32LoseNothing) {
+  Communicator communicator(in_pairs());
+  for (const char* name : {"gift-a2a", "gift-hierarchical"}) {
+    for (const Format format : {Format::e4m3, Format::e5m2, Format::int8}) {
+      const Method method = method_with(name, communicator.size(), [format](MethodDeck& deck) {
+        deck.format = format;
+        deck.coordinates = CoordinatesChoice::euclidean;
+        deck.error_feedback = ErrorFeedbackChoice::all;
+      });
+      EXPECT_LE(what_is_lost(method, communicator), round_off) << name << " " << minigift::name(format);
+    }
   }
 }
 
@@ -79,15 +89,17 @@ TEST(ErrorFeedback, WithoutItTheRoundingIsLost) {
 }
 
 TEST(ErrorFeedback, AChangeOfCoordinatesLosesNothing) {
-  Communicator communicator;
-  const Method method = method_with("gift-a2a", communicator.size(), [](MethodDeck& deck) {
-    deck.error_feedback = ErrorFeedbackChoice::all;
-    deck.layers = {"all"};
-    deck.refresh_period = 2;  // residuals of both ends are re-expressed every other step
-    deck.guard = 10.0;        // also where there is no gradient to judge by
-  });
-  // There and back through T costs round-off times its condition, below 10 for this spectrum.
-  EXPECT_LE(what_is_lost(method, communicator), 10 * round_off);
+  Communicator communicator(in_pairs());
+  for (const char* name : {"gift-a2a", "gift-hierarchical"}) {
+    const Method method = method_with(name, communicator.size(), [](MethodDeck& deck) {
+      deck.error_feedback = ErrorFeedbackChoice::all;
+      deck.layers = {"all"};
+      deck.refresh_period = 2;  // residuals of sender, node and owner are re-expressed every other step
+      deck.guard = 10.0;        // also where there is no gradient to judge by
+    });
+    // There and back through T costs round-off times its condition, below 10 for this spectrum.
+    EXPECT_LE(what_is_lost(method, communicator), 10 * round_off) << name;
+  }
 }
 
 TEST(ErrorFeedback, TheNativeSumLosesItsHopsAlone) {

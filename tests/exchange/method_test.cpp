@@ -13,9 +13,9 @@ TEST(Method, BuiltInNamesAreThoseOfTheTable) {
   std::vector<std::string> names;
   for (const MethodDeck& deck : built_in_methods())
     names.push_back(deck.name);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"fp32", "bf16", "euclidean", "euclidean-block512", "gift", "gift-paper",
-                                      "gift-literal", "gift-a2a", "int8-block128", "gift-int8"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"fp32", "bf16", "euclidean", "euclidean-block512", "gift",
+                                             "gift-paper", "gift-literal", "gift-a2a", "gift-hierarchical",
+                                             "int8-block128", "gift-int8"}));
 }
 
 TEST(Method, HeadroomIsTheNumberOfRanksWhereCodesAreAdded) {
