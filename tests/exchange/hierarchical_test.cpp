@@ -193,7 +193,8 @@ TEST(Hierarchical, IsTheSerialFormBitForBit) {
 /// FP64 mean over the ranks of a step's gradients.
 std::vector<double> exact_mean(int step, int ranks) {
   std::vector<double> mean;
-  for (const auto& gradient : all_gradients(step + 1, ranks).back()) {
+  const auto all = all_gradients(step + 1, ranks);
+  for (const auto& gradient : all.back()) {
     mean.resize(gradient.size(), 0.0);
     for (std::size_t i = 0; i < mean.size(); ++i)
       mean[i] += static_cast<double>(gradient[i]) / ranks;
