@@ -66,6 +66,47 @@ Request all_reduce(CommunicatorState& state, const char* name, const Vector<T>& 
   return Request(state.start(signature, count * element_bytes, traffic, make), &state);
 }
 
+/// Codes that can be added, in `chunks` equal parts of whole codes.
+void require_chunks(const char* operation, Format format, const Vector<std::uint8_t>& codes, int chunks) {
+  require(format != Format::int8, "{}: codes of format {} cannot be added", operation, name(format));
+  require(size(codes) % (chunks * bytes_per_code(format)) == 0,
+          "{}: {} bytes of {} codes do not divide into {} equal chunks", operation, size(codes), name(format),
+          chunks);
+}
+
+Request add_on_device(CommunicatorState& state, const char* operation, RingPhases phases, Format format,
+                      const Vector<std::uint8_t>& codes, Traffic traffic) {
+  const auto refusal = state.device()->refuses(format);
+  require_usage(!refusal, "{}: {}; use transport \"host\" or an all-to-all reduction", operation,
+                refusal.value_or(""));
+  const std::int64_t bytes = size(codes);
+  const std::int64_t count = bytes / bytes_per_code(format);
+  const Signature signature{operation, name(format), bytes};
+  if (phases == RingPhases::all_reduce) {
+    return start(state, {signature, bytes, traffic, all_reduce_wire_bytes(state.size(), bytes), 1, codes,
+                         [codes, format, count](DeviceChannel& device) {
+                           device.all_reduce(codes.data(), count, element_of(format), ElementReduction::sum);
+                         }});
+  }
+  return start(state, {signature, bytes, traffic, reduce_scatter_wire_bytes(state.size(), bytes), 1, codes,
+                       [codes, format, part = count / state.size()](DeviceChannel& device) {
+                         device.reduce_scatter_sum(codes.data(), part, element_of(format));
+                       }});
+}
+
+Request add_on_ring(CommunicatorState& state, const char* name_of_operation, RingPhases phases, Format format,
+                    const Vector<std::uint8_t>& codes, Traffic traffic) {
+  const auto make = [&](const Channel& channel, const OperationLabel& label, int tag) {
+    auto operation = std::make_shared<RingAllReduce>(
+        channel, label, traffic, tag, phases, format, StagedBuffer<std::uint8_t>(codes, state.mirrors()),
+        state.options.pipeline_bytes, state.scratch_pool(), state.mirrors());
+    if (state.takes_device_memory()) operation->use_device_memory(DeviceMemoryUser::mpi);
+    return operation;
+  };
+  return Request(state.start({name_of_operation, name(format), size(codes)}, size(codes), traffic, make),
+                 &state);
+}
+
 BlockExchange::Memory exchange_memory(const CommunicatorState& state) {
   return state.takes_device_memory() ? BlockExchange::Memory::device : BlockExchange::Memory::host;
 }
@@ -150,30 +191,37 @@ std::optional<std::string> Communicator::native_all_reduce_refuses(Format format
 }
 
 Request Communicator::native_all_reduce(Format format, const Vector<std::uint8_t>& codes, Traffic traffic) {
-  const std::int64_t bytes = minigift::size(codes);
-  require(format != Format::int8, "native_all_reduce: codes of format {} cannot be added", name(format));
-  require(bytes % (size() * bytes_per_code(format)) == 0,
-          "native_all_reduce: {} bytes of {} codes do not divide into {} equal chunks", bytes, name(format),
-          size());
+  require_chunks("native_all_reduce", format, codes, size());
+  if (state_->device() != nullptr)
+    return add_on_device(*state_, "native_all_reduce", RingPhases::all_reduce, format, codes, traffic);
+  return add_on_ring(*state_, "native_all_reduce", RingPhases::all_reduce, format, codes, traffic);
+}
+
+Request Communicator::native_reduce_scatter(Format format, const Vector<std::uint8_t>& codes,
+                                            Traffic traffic) {
+  require_chunks("native_reduce_scatter", format, codes, size());
+  if (state_->device() != nullptr)
+    return add_on_device(*state_, "native_reduce_scatter", RingPhases::reduce_scatter, format, codes,
+                         traffic);
+  return add_on_ring(*state_, "native_reduce_scatter", RingPhases::reduce_scatter, format, codes, traffic);
+}
+
+Request Communicator::library_all_reduce(Format format, const Vector<std::uint8_t>& codes, Traffic traffic) {
+  require_chunks("library_all_reduce", format, codes, 1);
   CommunicatorState& state = *state_;
-  const Signature signature{"native_all_reduce", name(format), bytes};
-  if (state.device() != nullptr) {
-    const auto refusal = state.device()->refuses(format);
-    require_usage(!refusal, "native_all_reduce: {}; use transport \"host\" or an all-to-all reduction",
-                  refusal.value_or(""));
-    return start(state, {signature, bytes, traffic, all_reduce_wire_bytes(size(), bytes), 1, codes,
-                         [codes, format, count = bytes / bytes_per_code(format)](DeviceChannel& device) {
-                           device.all_reduce(codes.data(), count, element_of(format), ElementReduction::sum);
-                         }});
-  }
+  if (state.device() != nullptr)
+    return add_on_device(state, "library_all_reduce", RingPhases::all_reduce, format, codes, traffic);
+  const std::int64_t bytes = minigift::size(codes);
   const auto make = [&](const Channel& channel, const OperationLabel& label, int tag) {
-    auto operation = std::make_shared<RingAllReduce>(
-        channel, label, traffic, tag, format, StagedBuffer<std::uint8_t>(codes, state.mirrors()),
-        state.options.pipeline_bytes, state.scratch_pool(), state.mirrors());
-    if (state.takes_device_memory()) operation->use_device_memory(DeviceMemoryUser::mpi);
+    const StagedBuffer<std::uint8_t> buffer(codes, state.host_mirrors());
+    buffer.to_mpi(0, bytes, state.counters());
+    auto operation = std::make_shared<LibraryOperation>(channel, label, traffic, tag);
+    operation->all_reduce(buffer.mpi_data(), bytes / bytes_per_code(format), bytes_per_code(format),
+                          CodeSum::type(format), state.code_sum().operation(format));
+    operation->on_finish([&state, buffer, bytes] { buffer.from_mpi(0, bytes, state.counters()); });
     return operation;
   };
-  return Request(state.start(signature, bytes, traffic, make), &state);
+  return Request(state.start({"library_all_reduce", name(format), bytes}, bytes, traffic, make), &state);
 }
 
 Request Communicator::all_to_all(const Vector<const std::uint8_t>& send, const Vector<std::uint8_t>& receive,

@@ -11,9 +11,10 @@
 //
 // N is the number of ranks, bytes the size of the buffer on one rank. With latency a and time per byte b of a
 // link the operations cost
-//   native_all_reduce   2(N-1) a + 2 (N-1)/N bytes b
-//   all_to_all          (N-1) a + (N-1) bytes_per_peer b
-//   all_gather          (N-1) a + (N-1) bytes b
+//   native_all_reduce      2(N-1) a + 2 (N-1)/N bytes b
+//   native_reduce_scatter  (N-1) a + (N-1)/N bytes b
+//   all_to_all             (N-1) a + (N-1) bytes_per_peer b
+//   all_gather             (N-1) a + (N-1) bytes b
 // (R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective Communication Operations in MPICH",
 // 2005).
 
@@ -129,6 +130,24 @@ class Communicator {
   Request native_all_reduce(Format format, const Vector<std::uint8_t>& codes,
                             Traffic traffic = Traffic::payload);
 
+  /// The first half of native_all_reduce: afterwards part `rank` of codes, the rank-th of N equal parts,
+  /// holds the sum of these parts, and the others hold nothing of use. codes as for native_all_reduce.
+  ///
+  /// Order of addition: part c is
+  ///   ((x_{c+1} + x_{c+2}) + ...) + x_{c+N},   indices of ranks mod N, rounded after each +,
+  /// so that the part's owner comes last (in native_all_reduce it comes first). Serial form:
+  /// kernels/reference/native_all_reduce.hpp. Wire bytes per rank: (N-1)/N * size(codes), exactly. With NCCL
+  /// as native_all_reduce.
+  Request native_reduce_scatter(Format format, const Vector<std::uint8_t>& codes,
+                                Traffic traffic = Traffic::payload);
+
+  /// Sum of codes by the collective library itself, for comparison: by MPI with MPI_SUM (fp32) or an
+  /// operation of ours that adds two codes and rounds (bf16, e4m3, e5m2; code_sum.hpp), always on host
+  /// memory; with NCCL the same as native_all_reduce. Identical bytes on every rank, in an order of addition
+  /// that the library chooses. codes: whole codes, any number. Charged as 2 (N-1)/N * size(codes) wire bytes.
+  Request library_all_reduce(Format format, const Vector<std::uint8_t>& codes,
+                             Traffic traffic = Traffic::payload);
+
   /// Rank r's part p of send (N * bytes_per_peer) becomes part r of rank p's receive (the same size).
   /// Wire bytes per rank: (N-1) * bytes_per_peer. The two buffers must not overlap.
   Request all_to_all(const Vector<const std::uint8_t>& send, const Vector<std::uint8_t>& receive,
@@ -139,7 +158,8 @@ class Communicator {
   Request all_gather(const Vector<const std::uint8_t>& send, const Vector<std::uint8_t>& receive,
                      std::int64_t bytes, Traffic traffic = Traffic::payload);
 
-  /// Why native_all_reduce cannot add codes of this format here, the same on all ranks; empty: it can.
+  /// Why native_all_reduce (and the two after it) cannot add codes of this format here, the same on all
+  /// ranks; empty: it can.
   std::optional<std::string> native_all_reduce_refuses(Format format) const;
 
   /// Advances everything in flight, in split communicators too. Cheap when nothing is.

@@ -3,6 +3,7 @@
 // the watchdog and the counters.
 
 #include "miniapp/transport/block_exchange.hpp"
+#include "miniapp/transport/code_sum.hpp"
 #include "miniapp/transport/communicator.hpp"
 #include "miniapp/transport/device_channel.hpp"
 #include "miniapp/transport/gpu.hpp"
@@ -117,6 +118,7 @@ class CommunicatorState {
 
   TransportCounters& counters() { return *channel_.counters; }
   ScratchPool& scratch_pool() { return scratch_pool_; }
+  CodeSum& code_sum() { return code_sum_; }
   /// Whether start() compares signatures; the self test runs without.
   void check_signatures(bool on) { checking_ = on; }
 
@@ -147,6 +149,7 @@ class CommunicatorState {
   TransportCounters counters_;  // of the root; the others use these
   MirrorPool mirror_pool_;
   ScratchPool scratch_pool_;
+  CodeSum code_sum_;
   Channel channel_;
   Channel check_channel_;
   std::int64_t tag_range_ = 1;

@@ -26,6 +26,8 @@ class DeviceChannel {
 
   /// values (count) <- reduction over the ranks, in the elements' own type.
   virtual void all_reduce(void* values, std::int64_t count, Element element, ElementReduction reduction) = 0;
+  /// Part `rank` of values (N * count) <- sum of these parts over the ranks; the others are left as they may.
+  virtual void reduce_scatter_sum(void* values, std::int64_t count, Element element) = 0;
   /// As Communicator::all_to_all.
   virtual void all_to_all(const std::uint8_t* send, std::uint8_t* receive, std::int64_t bytes_per_peer) = 0;
   /// As Communicator::all_gather.

@@ -132,6 +132,18 @@ void NcclChannel::all_reduce(void* values, std::int64_t count, Element element, 
          "ncclAllReduce");
 }
 
+void NcclChannel::reduce_scatter_sum(void* values, std::int64_t count, Element element, Stream stream) {
+  const ncclDataType_t type = nccl_type(element);
+  const std::size_t bytes = element == Element::float64    ? 8
+                            : element == Element::float32  ? 4
+                            : element == Element::bfloat16 ? 2
+                                                           : 1;
+  auto* own = static_cast<std::uint8_t*>(values) + static_cast<std::size_t>(rank_ * count) * bytes;
+  settle(
+      ncclReduceScatter(values, own, static_cast<std::size_t>(count), type, ncclSum, communicator_, stream),
+      "ncclReduceScatter");
+}
+
 void NcclChannel::all_to_all(const std::uint8_t* send, std::uint8_t* receive, std::int64_t bytes_per_peer,
                              Stream stream) {
   const auto bytes = static_cast<std::size_t>(bytes_per_peer);

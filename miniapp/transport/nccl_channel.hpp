@@ -46,6 +46,8 @@ class NcclChannel {
   /// is rounded (and saturated) at every hop.
   void all_reduce(void* values, std::int64_t count, Element element, ElementReduction reduction,
                   Stream stream);
+  /// Part `rank` of values (N * count) <- sum of these parts over the ranks, order and roundings as above.
+  void reduce_scatter_sum(void* values, std::int64_t count, Element element, Stream stream);
   /// Rank r's part p of send becomes part r of rank p's receive; all parts of bytes_per_peer.
   void all_to_all(const std::uint8_t* send, std::uint8_t* receive, std::int64_t bytes_per_peer,
                   Stream stream);

@@ -38,6 +38,9 @@ class NcclDevice final : public DeviceChannel {
   void all_reduce(void* values, std::int64_t count, Element element, ElementReduction reduction) override {
     channel_.all_reduce(values, count, element, reduction, stream());
   }
+  void reduce_scatter_sum(void* values, std::int64_t count, Element element) override {
+    channel_.reduce_scatter_sum(values, count, element, stream());
+  }
   void all_to_all(const std::uint8_t* send, std::uint8_t* receive, std::int64_t bytes_per_peer) override {
     channel_.all_to_all(send, receive, bytes_per_peer, stream());
   }

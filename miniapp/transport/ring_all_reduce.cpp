@@ -19,12 +19,16 @@ std::int64_t whole_piece(std::int64_t wanted, std::int64_t limit, std::int64_t c
 }  // namespace
 
 RingAllReduce::RingAllReduce(const Channel& channel, const OperationLabel& label, Traffic traffic, int tag,
-                             Format format, const StagedBuffer<std::uint8_t>& codes,
+                             RingPhases phases, Format format, const StagedBuffer<std::uint8_t>& codes,
                              std::int64_t pipeline_bytes, ScratchPool& scratch_pool, MirrorPool* mirrors)
-    : Operation(channel, label, traffic, tag), format_(format), codes_(codes), scratch_pool_(scratch_pool) {
+    : Operation(channel, label, traffic, tag),
+      first_shift_(phases == RingPhases::reduce_scatter ? 1 : 0),
+      format_(format),
+      codes_(codes),
+      scratch_pool_(scratch_pool) {
   sends_.fill(MPI_REQUEST_NULL);
   receives_.fill(MPI_REQUEST_NULL);
-  const std::int64_t steps = 2 * (channel.size - 1);
+  const std::int64_t steps = (phases == RingPhases::all_reduce ? 2 : 1) * (channel.size - 1);
   chunk_bytes_ = size(codes.array()) / channel.size;
   if (steps == 0 || chunk_bytes_ == 0) return;
   piece_bytes_ = whole_piece(pipeline_bytes, channel.max_message_bytes, bytes_per_code(format));
@@ -36,7 +40,7 @@ RingAllReduce::RingAllReduce(const Channel& channel, const OperationLabel& label
 
 RingAllReduce::Place RingAllReduce::place(std::int64_t j, int chunk_shift) const {
   const std::int64_t ranks = channel().size;
-  // step_of(j) + chunk_shift <= 2N - 2, so that adding 2N keeps the dividend positive.
+  // step_of(j) + chunk_shift <= 2N - 2 (a reduce-scatter: N), so that adding 2N keeps the dividend positive.
   const std::int64_t chunk = (channel().rank - step_of(j) - chunk_shift + 2 * ranks) % ranks;
   const std::int64_t within = (j % pieces_) * piece_bytes_;
   return {chunk * chunk_bytes_ + within, std::min(piece_bytes_, chunk_bytes_ - within)};

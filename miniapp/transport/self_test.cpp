@@ -5,6 +5,7 @@
 #include "kernels/error.hpp"
 #include "kernels/format/bfloat16.hpp"
 #include "kernels/format/fp8.hpp"
+#include "kernels/slice.hpp"
 #include "miniapp/transport/communicator.hpp"
 
 #include <algorithm>
@@ -125,11 +126,31 @@ void add_reduction(Communicator& communicator, Trials& trials, Reduction reducti
   trials.push_back(std::move(trial));
 }
 
-void add_native(Communicator& communicator, Trials& trials, Format format, std::int64_t codes_per_chunk) {
+/// The sums of codes: the ring's, its first half, and the library's own, which some releases get wrong where
+/// it is non-blocking and the operation a user's (open-mpi/ompi#9385, #1754).
+enum class CodeOperation { native_all_reduce, native_reduce_scatter, library_all_reduce };
+constexpr std::array<const char*, 3> code_operation_names = {"native_all_reduce", "native_reduce_scatter",
+                                                             "library_all_reduce"};
+
+Request start(Communicator& communicator, CodeOperation operation, Format format,
+              const Vector<std::uint8_t>& codes) {
+  switch (operation) {
+    case CodeOperation::native_all_reduce:
+      return communicator.native_all_reduce(format, codes, Traffic::control);
+    case CodeOperation::native_reduce_scatter:
+      return communicator.native_reduce_scatter(format, codes, Traffic::control);
+    case CodeOperation::library_all_reduce:
+      break;
+  }
+  return communicator.library_all_reduce(format, codes, Traffic::control);
+}
+
+void add_codes(Communicator& communicator, Trials& trials, CodeOperation operation, Format format,
+               std::int64_t count) {
   auto trial = std::make_unique<TypedTrial<std::uint8_t>>();
   const int ranks = communicator.size();
   std::vector<std::uint8_t> mine;
-  for (std::int64_t i = 0; i < codes_per_chunk * ranks; ++i) {
+  for (std::int64_t i = 0; i < count; ++i) {
     append_code(format, sparse_value(communicator.rank(), i, ranks), mine);
     float sum = 0.0F;
     for (int rank = 0; rank < ranks; ++rank)
@@ -137,9 +158,15 @@ void add_native(Communicator& communicator, Trials& trials, Format format, std::
     append_code(format, sum, trial->expected);
   }
   trial->result = to_vector(communicator, mine);
-  trial->request = communicator.native_all_reduce(format, trial->result, Traffic::control);
-  trial->name =
-      fmt::format("native_all_reduce of {} {} codes", codes_per_chunk * ranks, minigift::name(format));
+  trial->request = start(communicator, operation, format, trial->result);
+  if (operation == CodeOperation::native_reduce_scatter) {
+    const auto part = static_cast<std::int64_t>(trial->expected.size()) / ranks;
+    const auto own = trial->expected.begin() + communicator.rank() * part;
+    trial->expected = std::vector<std::uint8_t>(own, own + part);
+    trial->result = slice(trial->result, communicator.rank() * part, part);
+  }
+  trial->name = fmt::format("{} of {} {} codes", code_operation_names[static_cast<std::size_t>(operation)],
+                            count, minigift::name(format));
   trials.push_back(std::move(trial));
 }
 
@@ -214,7 +241,10 @@ void self_test(Communicator& communicator) {
   for (const std::int64_t bytes : {std::int64_t{1}, std::int64_t{1003}}) {
     for (const Format format : {Format::fp32, Format::bf16, Format::e4m3, Format::e5m2}) {
       if (communicator.native_all_reduce_refuses(format)) continue;
-      add_native(communicator, trials, format, bytes);
+      const std::int64_t chunks = bytes * communicator.size();
+      add_codes(communicator, trials, CodeOperation::native_all_reduce, format, chunks);
+      add_codes(communicator, trials, CodeOperation::native_reduce_scatter, format, chunks);
+      add_codes(communicator, trials, CodeOperation::library_all_reduce, format, bytes == 1 ? 1 : counts[2]);
     }
     add_block_exchange(communicator, trials, false, bytes);
     add_block_exchange(communicator, trials, true, bytes);

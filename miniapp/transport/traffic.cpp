@@ -26,6 +26,10 @@ std::int64_t all_reduce_wire_bytes(std::int64_t ranks, std::int64_t bytes) {
   return 2 * (ranks - 1) * bytes / ranks;
 }
 
+std::int64_t reduce_scatter_wire_bytes(std::int64_t ranks, std::int64_t bytes) {
+  return (ranks - 1) * bytes / ranks;
+}
+
 std::int64_t block_exchange_wire_bytes(std::int64_t ranks, std::int64_t bytes) {
   return (ranks - 1) * bytes;
 }

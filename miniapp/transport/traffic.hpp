@@ -42,6 +42,8 @@ struct TransportCounters {
 
 /// 2(N-1)/N * bytes: a ring, reduce-scatter and all-gather.
 std::int64_t all_reduce_wire_bytes(std::int64_t ranks, std::int64_t bytes);
+/// (N-1)/N * bytes: the first half of that ring.
+std::int64_t reduce_scatter_wire_bytes(std::int64_t ranks, std::int64_t bytes);
 /// (N-1) * bytes: one block of `bytes` to each other rank. all_to_all, all_gather.
 std::int64_t block_exchange_wire_bytes(std::int64_t ranks, std::int64_t bytes);
 /// (N-1)/N * bytes: the (N-1) * bytes that must be sent, spread over the ranks.

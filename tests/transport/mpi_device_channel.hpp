@@ -39,9 +39,14 @@ class MpiDeviceChannel final : public DeviceChannel {
     for (std::size_t rank = 0; rank < static_cast<std::size_t>(size_); ++rank) {
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(rank * bytes);
       inputs.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(bytes));
+      inputs.back().resize(bytes * static_cast<std::size_t>(size_));  // divides into chunks of whole codes
     }
     const auto sum = reference::native_all_reduce(format, inputs);
     std::memcpy(values, sum.data(), bytes);
+  }
+
+  void reduce_scatter_sum(void* values, std::int64_t count, Element element) override {
+    all_reduce(values, count * size_, element, ElementReduction::sum);
   }
 
   void all_to_all(const std::uint8_t* send, std::uint8_t* receive, std::int64_t bytes_per_peer) override {

@@ -64,12 +64,14 @@ TEST_F(DeviceChannelTest, ChargesWhatTheMpiPathCounts) {
     const Vector<std::uint8_t> other("other", block * static_cast<std::size_t>(ranks()));
     const Vector<float> values("values", block / 4);
     const auto native = [&](Communicator& c) { c.native_all_reduce(Format::e4m3, all).wait(); };
+    const auto scatter = [&](Communicator& c) { c.native_reduce_scatter(Format::e4m3, all).wait(); };
+    const auto library = [&](Communicator& c) { c.library_all_reduce(Format::bf16, all).wait(); };
     const auto to_all = [&](Communicator& c) { c.all_to_all(all, other, bytes).wait(); };
     const auto gather = [&](Communicator& c) { c.all_gather(one, all, bytes, Traffic::metadata).wait(); };
     const auto maximum = [&](Communicator& c) { c.all_reduce_max(values).wait(); };
     // Once, so that signatures have been compared.
     for (Communicator* of : {&communicator(), &over_mpi}) {
-      native(*of), to_all(*of), gather(*of), maximum(*of);
+      native(*of), scatter(*of), library(*of), to_all(*of), gather(*of), maximum(*of);
     }
     const auto compare = [&](const char* what, auto&& work) {
       const TransportCounters here = change(communicator(), work);
@@ -81,6 +83,8 @@ TEST_F(DeviceChannelTest, ChargesWhatTheMpiPathCounts) {
       EXPECT_EQ(here.device_to_host_bytes + here.host_to_device_bytes, 0) << what << " of " << bytes;
     };
     compare("native_all_reduce", native);
+    compare("native_reduce_scatter", scatter);
+    compare("library_all_reduce", library);
     compare("all_to_all", to_all);
     compare("all_gather", gather);
     compare("all_reduce_max", maximum);

@@ -44,6 +44,27 @@ TEST(WireBytes, NativeAllReduceSendsTwiceTheBufferLessOneChunk) {
   }
 }
 
+TEST(WireBytes, ReduceScatterSendsTheBufferLessOneChunk) {
+  for (const auto& options : both_limits) {
+    Communicator communicator(options);
+    const std::int64_t ranks = communicator.size();
+    for (const Format format : {Format::fp32, Format::bf16, Format::e4m3, Format::e5m2}) {
+      for (const std::int64_t chunk : {0, 1, 777, 30001}) {
+        const std::int64_t bytes = chunk * ranks * bytes_per_code(format);
+        const Vector<std::uint8_t> codes("codes", static_cast<std::size_t>(bytes));
+        const TransportCounters before = communicator.counters();
+        communicator.native_reduce_scatter(format, codes).wait();
+        const TransportCounters sent = communicator.counters() - before;
+        EXPECT_EQ(sent.payload.bytes_sent, (ranks - 1) * bytes / ranks);
+        EXPECT_EQ(sent.payload.bytes_sent, reduce_scatter_wire_bytes(ranks, bytes));
+        EXPECT_EQ(sent.metadata.bytes_sent + sent.control.bytes_sent, 0);
+        const std::int64_t piece = options.max_message_bytes == 1000 ? 960 : 1 << 18;
+        EXPECT_EQ(sent.payload.messages, (ranks - 1) * pieces(chunk * bytes_per_code(format), piece));
+      }
+    }
+  }
+}
+
 TEST(WireBytes, BlocksGoToEveryOtherRankOnce) {
   for (const auto& options : both_limits) {
     Communicator communicator(options);
@@ -79,6 +100,10 @@ TEST(WireBytes, LibraryCollectivesAreChargedByTheirClosedForm) {
       EXPECT_EQ(sent.metadata.bytes_sent, 2 * (ranks - 1) * 4 * count / ranks);
       EXPECT_EQ(sent.control.bytes_sent, 2 * (ranks - 1) * 4 * count / ranks);
       EXPECT_EQ(sent.metadata.messages, ranks == 1 ? 0 : pieces(4 * count, options.max_message_bytes));
+      const Vector<std::uint8_t> codes("codes", static_cast<std::size_t>(2 * count));
+      const TransportCounters earlier = communicator.counters();
+      communicator.library_all_reduce(Format::bf16, codes).wait();
+      EXPECT_EQ((communicator.counters() - earlier).payload.bytes_sent, 2 * (ranks - 1) * 2 * count / ranks);
     }
   }
 }
