@@ -7,8 +7,8 @@
 namespace minigift {
 
 /// native, a2a and hierarchical add codes as miniapp/exchange does; allreduce is the collective library's own
-/// sum; the next three only move (or, for reduce-scatter, half-way add); mpi-... are plain blocking calls of
-/// the MPI library on host memory, for comparison.
+/// sum; reduce-scatter, all-gather and all-to-all are the transport's, which they are made of; mpi-... are
+/// plain blocking calls of the MPI library on host memory, for comparison.
 enum class CollectiveChoice {
   native,
   a2a,
@@ -17,13 +17,15 @@ enum class CollectiveChoice {
   reduce_scatter,
   all_gather,
   all_to_all,
+  mpi_allreduce,
+  mpi_reduce_scatter,
   mpi_all_gather,
-  mpi_all_to_all,
-  mpi_reduce_scatter
+  mpi_all_to_all
 };
-constexpr std::array<std::string_view, 10> names_of(CollectiveChoice) {
-  return {"native",     "a2a",        "hierarchical",   "allreduce",      "reduce-scatter",
-          "all-gather", "all-to-all", "mpi-all-gather", "mpi-all-to-all", "mpi-reduce-scatter"};
+constexpr std::array<std::string_view, 11> names_of(CollectiveChoice) {
+  return {"native",        "a2a",        "hierarchical",  "allreduce",          "reduce-scatter",
+          "all-gather",    "all-to-all", "mpi-allreduce", "mpi-reduce-scatter", "mpi-all-gather",
+          "mpi-all-to-all"};
 }
 
 struct CommDeck {
@@ -70,16 +72,18 @@ struct CommDeck {
                            .minimum = 1});
     visit(self.iterations,
           Key{.name = "iterations", .help = "measured iterations of every row", .minimum = 1});
-    visit(self.time_limit_seconds, Key{.name = "time_limit_seconds",
-                                       .unit = "s",
-                                       .help = "stop measuring one row after this time; 0 sets no limit",
-                                       .minimum = 0});
+    visit(self.time_limit_seconds,
+          Key{.name = "time_limit_seconds",
+              .unit = "s",
+              .help = "stop measuring one row once its iterations have taken this long "
+                      "together; 0 sets no limit",
+              .minimum = 0});
     visit(self.check_every,
           Key{.name = "check_every",
               .unit = "iterations",
               .help =
                   "iterations between comparisons of every element with an FP64 sum; checksums are compared "
-                  "in every iteration. 0 never compares",
+                  "in every iteration. 0 never compares, and the result is not valid",
               .minimum = 0});
     visit(self.hot, Key{.name = "hot",
                         .help = "use the same buffers in every iteration; otherwise they rotate through more "

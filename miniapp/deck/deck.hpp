@@ -69,6 +69,10 @@ Deck parse_deck(std::string_view toml, const std::string& file, const std::vecto
 /// values.
 void validate(const Deck& deck, std::int64_t ranks);
 
+/// The same for a run of [comm], which has neither a model nor data: only the sections that it reads are
+/// checked.
+void validate_comm(const Deck& deck, std::int64_t ranks);
+
 /// One effective value: "train.steps", "100" (in TOML).
 struct DeckValue {
   std::string key;

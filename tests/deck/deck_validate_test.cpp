@@ -92,5 +92,30 @@ TEST(DeckValidate, Methods) {
   expect_parts(problem(gift + "layers = []\n", 1), {"exchange.gift.layers", "nothing"});
 }
 
+// [comm] reads neither a model nor data: a deck that trains nothing may be run by any number of ranks.
+TEST(DeckValidate, CommNeedsNoModel) {
+  validate_comm(parse("[comm]\nminimum_bytes = 1024\n"), 7);
+  expect_parts(problem("[comm]\nminimum_bytes = 1024\n", 7), {"train.global_batch"});
+}
+
+TEST(DeckValidate, Comm) {
+  const auto comm_problem = [](const std::string& toml, std::int64_t ranks) {
+    return usage_error([&] { validate_comm(parse(toml), ranks); });
+  };
+  expect_parts(comm_problem("[comm]\nminimum_bytes = 8192\nmaximum_bytes = 4096\n", 2),
+               {"test.toml:2:1", "comm.minimum_bytes = 8192", "comm.maximum_bytes = 4096"});
+  expect_parts(comm_problem("[comm]\nminimum_bytes = 4098\n", 2), {"comm.minimum_bytes = 4098", "4"});
+  expect_parts(comm_problem("[comm]\nformats = []\n", 2), {"comm.formats", "nothing"});
+  expect_parts(comm_problem("[comm]\nformats = [\"bf16\", \"fp32\", \"bf16\"]\n", 2),
+               {"comm.formats", "twice"});
+  expect_parts(comm_problem("[comm]\ncollectives = [\"a2a\", \"a2a\"]\n", 2), {"comm.collectives", "twice"});
+  expect_parts(comm_problem("[inject]\nfault = \"last\"\nfault_rank = 2\n", 2),
+               {"inject.fault_rank = 2", "2 ranks"});
+  expect_parts(comm_problem("[inject]\nhang = \"skip\"\nhang_rank = 5\n", 2),
+               {"inject.hang_rank = 5", "2 ranks"});
+  expect_parts(comm_problem("[inject]\nhang = \"sleep\"\n", 1), {"inject.hang", "second rank"});
+  expect_parts(comm_problem("[inject]\nslow_phase = \"wire\"\n", 2), {"inject.slow_phase", "no phases"});
+}
+
 }  // namespace
 }  // namespace minigift

@@ -1,0 +1,95 @@
+#include "miniapp/comm/sum_bound.hpp"
+
+#include "kernels/error.hpp"
+
+#include <cmath>
+
+namespace minigift {
+namespace {
+
+constexpr double fp32_roundoff = 0x1p-24;
+
+/// (1+u)^n
+double growth(double u, int n) {
+  return std::exp(n * std::log1p(u));
+}
+/// (1+u)^m (1+v)^n - 1, also where it is tiny.
+double relative_growth(double u, int m, double v, int n) {
+  return std::expm1(m * std::log1p(u) + n * std::log1p(v));
+}
+
+/// Codes are added: one cast on each rank, then N-1 additions, each in FP32 and rounded to the format.
+SumBound added_codes(Format format, int ranks, double scale) {
+  const double u = unit_roundoff(format);
+  if (format == Format::fp32) return {relative_growth(u, ranks - 1, 0, 0), 0};
+  const double flush = ranks * scale * smallest_step(format) / 2;
+  return {relative_growth(u, ranks, fp32_roundoff, ranks - 1),
+          flush * growth(u, ranks - 1) * growth(fp32_roundoff, ranks - 1)};
+}
+
+/// Codes are decoded and added in FP32 by the owner of a part, which encodes the sum.
+SumBound added_by_owner(Format format, int ranks, const SumScales& scales) {
+  const double u = unit_roundoff(format);
+  if (format == Format::fp32) return {relative_growth(u, ranks - 1, 0, 0), 0};
+  // INT8's scales are no powers of two: its quotients and products round too, by less than 2^-15 of a step.
+  const double half_step = smallest_step(format) / 2 * (format == Format::int8 ? 1 + 0x1p-15 : 1);
+  const int products = format == Format::int8 ? 1 : 0;
+  const double sent = ranks * scales.sent * half_step * growth(u, 1) * growth(fp32_roundoff, ranks - 1);
+  return {relative_growth(u, 2, fp32_roundoff, ranks - 1 + products), sent + scales.result * half_step};
+}
+
+}  // namespace
+
+double unit_roundoff(Format format) {
+  switch (format) {
+    case Format::fp32:
+      return fp32_roundoff;
+    case Format::bf16:
+      return 0x1p-8;
+    case Format::e4m3:
+      return 0x1p-4;
+    case Format::e5m2:
+      return 0x1p-3;
+    case Format::int8:
+      break;
+  }
+  return 0;
+}
+
+double smallest_step(Format format) {
+  switch (format) {
+    case Format::fp32:
+      return 0x1p-149;
+    case Format::bf16:
+      return 0x1p-133;
+    case Format::e4m3:
+      return 0x1p-9;
+    case Format::e5m2:
+      return 0x1p-16;
+    case Format::int8:
+      break;
+  }
+  return 1;
+}
+
+SumBound sum_bound(CollectiveChoice collective, Format format, int ranks, const SumScales& scales) {
+  switch (collective) {
+    case CollectiveChoice::native:
+    case CollectiveChoice::allreduce:
+    case CollectiveChoice::reduce_scatter:
+    case CollectiveChoice::mpi_allreduce:
+    case CollectiveChoice::mpi_reduce_scatter:
+      return added_codes(format, ranks, scales.sent);
+    case CollectiveChoice::a2a:
+      return added_by_owner(format, ranks, scales);
+    default:
+      break;
+  }
+  throw RuntimeError(fmt::format("no bound for the sums of {}", name_of(collective)));
+}
+
+double shared_headroom(Format format, int ranks) {
+  return ranks == 1 ? 1.0 : (2.0 * ranks - 1) * (1 + unit_roundoff(format));
+}
+
+}  // namespace minigift
