@@ -1,6 +1,7 @@
 #include "miniapp/comm/cache_sweep.hpp"
 
 #include "kernels/device/memory.hpp"
+#include "miniapp/transport/staging.hpp"
 
 #include <algorithm>
 #include <unistd.h>

@@ -3,6 +3,8 @@
 #include "kernels/device/memory.hpp"
 #include "kernels/device/stream.hpp"
 
+#include <string>
+
 namespace minigift {
 namespace {
 
@@ -10,7 +12,8 @@ constexpr std::int64_t block_bytes = 16;
 
 template <class T>
 Vector<T> uninitialized(const char* label, std::int64_t count) {
-  return Vector<T>(Kokkos::view_alloc(Kokkos::WithoutInitializing, label), static_cast<std::size_t>(count));
+  return Vector<T>(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)),
+                   static_cast<std::size_t>(count));
 }
 
 void generate(const PhiloxKey& key, const Vector<float>& x) {

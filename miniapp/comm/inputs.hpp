@@ -2,11 +2,11 @@
 // What the ranks send. Every element is a pure function of (seed, rank, index), made of integers and powers
 // of two alone: every rank can form any other rank's element, with the same bits on any machine.
 //
-//   x_r(i) = v 2^-(22 + e)     v = sum of four uniform integers of 22 bits, less 2^23, its last bit set
+//   x_r(i) = v 2^-(23 + e)     v = sum of four uniform integers of 23 bits, less 2^24, its last bit set
 //                              e = 0 ... 7, uniform
 //
 // The sum of four uniform numbers is close to a normal one (Irwin and Hall, 1927) and the factor 2^-e spreads
-// magnitudes over eight binades: |x| <= 2. Elements are multiples of 2^-29, never zero, with up to 24
+// magnitudes over eight binades: |x| <= 2. Elements are multiples of 2^-30, never zero, with up to 24
 // significant bits, so that casts and additions round in every format. Sums of up to 2^22 ranks are
 // exact in FP64.
 
@@ -31,11 +31,10 @@ inline PhiloxKey input_key(std::int64_t seed, int rank, InputStream stream) {
 /// Element i.
 KOKKOS_FORCEINLINE_FUNCTION float input_element(const PhiloxKey& key, std::int64_t i) {
   const PhiloxBlock block = philox_block(key, i);
-  const std::uint32_t sum =
-      (block.word0 >> 10) + (block.word1 >> 10) + (block.word2 >> 10) + (block.word3 >> 10);
-  const std::int32_t centred = (static_cast<std::int32_t>(sum) - (1 << 23)) | 1;
+  const std::uint32_t sum = (block.word0 >> 9) + (block.word1 >> 9) + (block.word2 >> 9) + (block.word3 >> 9);
+  const std::int32_t centred = (static_cast<std::int32_t>(sum) - (1 << 24)) | 1;
   const std::uint32_t spread = block.word0 & 7u;
-  return static_cast<float>(centred) * bit_cast<float>((127u - 22u - spread) << 23);
+  return static_cast<float>(centred) * bit_cast<float>((127u - 23u - spread) << 23);
 }
 
 /// Byte i of what only travels: byte i mod 16 of block i / 16.

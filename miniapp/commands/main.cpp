@@ -2,6 +2,7 @@
 // run time, 2 usage or deck, 3 regression found.
 
 #include "kernels/error.hpp"
+#include "miniapp/commands/comm.hpp"
 #include "miniapp/commands/compare.hpp"
 #include "miniapp/commands/fidelity.hpp"
 #include "miniapp/commands/profile.hpp"
@@ -66,6 +67,9 @@ int run(int argc, char** argv, int rank) {
   StepArguments step;
   step.command_line = train.command_line;
   add_step_command(app, step);
+  CommArguments comm;
+  comm.command_line = train.command_line;
+  add_comm_command(app, comm);
   FidelityArguments fidelity;
   fidelity.command_line = train.command_line;
   add_fidelity_command(app, fidelity);
@@ -92,9 +96,10 @@ int run(int argc, char** argv, int rank) {
     if (rank == 0) print_fidelity_list();
     return 0;
   }
-  train.share_gpu = step.share_gpu = fidelity.share_gpu = profile.share_gpu = share_gpu;
+  train.share_gpu = step.share_gpu = comm.share_gpu = fidelity.share_gpu = profile.share_gpu = share_gpu;
   const KokkosRun kokkos(split.kokkos);
   if (app.got_subcommand("step")) return run_step(step);
+  if (app.got_subcommand("comm")) return run_comm(comm);
   if (app.got_subcommand("fidelity")) return run_fidelity(fidelity);
   if (app.got_subcommand("profile")) return run_profile(profile);
   if (app.got_subcommand("compare")) return rank == 0 ? run_compare(compare) : 0;  // as well

@@ -40,7 +40,7 @@ int threads_per_rank(int ranks_on_host) {
 }
 
 Setup set_up(const std::string& deck, const std::vector<std::string>& overrides, const std::string& output,
-             bool share_gpu, const DeckChange& change) {
+             bool share_gpu, const DeckChange& change, const DeckCheck& check) {
   Setup setup;
   const auto methods = built_in_methods();
   {
@@ -50,7 +50,7 @@ Setup set_up(const std::string& deck, const std::vector<std::string>& overrides,
       setup.deck = load_deck(deck, overrides, methods);
       if (!output.empty()) setup.deck.output.directory = output;
       if (change) change(setup.deck, communicator.size());
-      validate(setup.deck, communicator.size());
+      check(setup.deck, communicator.size());
     });
     require_same_deck(communicator, setup.deck, deck);
   }

@@ -39,7 +39,7 @@ void create_results_folder(const std::string& directory) {
   const fs::path folder(directory);
   require_usage(!fs::exists(folder, error) || fs::is_directory(folder, error),
                 "output folder {}: a file of that name exists", directory);
-  for (const char* name : {"run.json", "steps.csv", "fidelity.json", "profile.json"}) {
+  for (const char* name : {"run.json", "steps.csv", "comm.csv", "fidelity.json", "profile.json"}) {
     require_usage(!fs::exists(folder / name, error), "output folder {} holds {} already: {}", directory, name,
                   advice);
   }

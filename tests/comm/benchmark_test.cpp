@@ -1,6 +1,8 @@
 // The benchmark over ranks: valid as it is, and not with a single element changed, wherever that is.
 #include "miniapp/comm/benchmark.hpp"
 
+#include "kernels/error.hpp"
+
 #include <gtest/gtest.h>
 #include <mpi.h>
 

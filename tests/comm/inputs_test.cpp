@@ -22,8 +22,8 @@ TEST(CommInputs, ElementsAreNeverZeroAndUseAllBits) {
     const float x = input_element(key, i);
     ASSERT_NE(x, 0.0f);
     ASSERT_LE(std::abs(x), 2.0f);
-    // A multiple of 2^-29, which makes FP64 sums exact.
-    ASSERT_EQ(std::ldexp(x, 29), std::trunc(std::ldexp(x, 29)));
+    // A multiple of 2^-30, which makes FP64 sums exact.
+    ASSERT_EQ(std::ldexp(x, 30), std::trunc(std::ldexp(x, 30)));
     exponents.insert(std::ilogb(x));
     mantissas |= bit_cast<std::uint32_t>(x) & 0x7FFFFFu;
     square += static_cast<double>(x) * static_cast<double>(x);
@@ -50,16 +50,16 @@ TEST(CommInputs, SumsOverTheRanksAreExact) {
   const ExactSums& sums = inputs.sums(300, 40);
   ASSERT_EQ(sums.sum.size(), 40u);
   for (std::int64_t i = 0; i < 40; ++i) {
-    std::int64_t units = 0;  // of 2^-29
+    std::int64_t units = 0;  // of 2^-30
     std::int64_t magnitude = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       const auto unit = static_cast<std::int64_t>(
-          std::ldexp(input_element(input_key(11, rank, InputStream::elements), 300 + i), 29));
+          std::ldexp(input_element(input_key(11, rank, InputStream::elements), 300 + i), 30));
       units += unit;
       magnitude += std::abs(unit);
     }
-    EXPECT_EQ(sums.sum[static_cast<std::size_t>(i)], std::ldexp(static_cast<double>(units), -29));
-    EXPECT_EQ(sums.magnitude[static_cast<std::size_t>(i)], std::ldexp(static_cast<double>(magnitude), -29));
+    EXPECT_EQ(sums.sum[static_cast<std::size_t>(i)], std::ldexp(static_cast<double>(units), -30));
+    EXPECT_EQ(sums.magnitude[static_cast<std::size_t>(i)], std::ldexp(static_cast<double>(magnitude), -30));
   }
 }
 
