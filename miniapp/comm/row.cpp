@@ -101,7 +101,8 @@ std::vector<std::pair<std::string, double>> figures_of_merit(std::span<const Com
     largest = std::max(largest, row.wanted.count);
   std::vector<std::pair<std::string, double>> figures;
   for (const CommRow& row : rows) {
-    if (row.wanted.count != largest || !row.skipped.empty()) continue;
+    const bool is_sum = outcome_of(row.wanted.collective) == Outcome::sum;
+    if (row.wanted.count != largest || !row.skipped.empty() || !is_sum) continue;
     figures.emplace_back(
         fmt::format("gradient_bandwidth {} {}", name_of(row.wanted.collective), name(row.wanted.format)),
         4.0 * static_cast<double>(largest) / times_of(row).median);

@@ -44,8 +44,8 @@ double bus_bandwidth(const CommRow& row, double seconds);
 /// VERIFY lines: reduce, moves, checksum, wire; those that no row speaks of are left out.
 std::vector<VerifyLine> verify(std::span<const CommRow> rows);
 
-/// "gradient_bandwidth COLLECTIVE FORMAT": bytes of the largest FP32 gradient / median time, in B/s, so that
-/// formats can be compared.
+/// Of sums on all ranks, "gradient_bandwidth COLLECTIVE FORMAT": bytes of the largest FP32 gradient / median
+/// time, in B/s, so that formats can be compared.
 std::vector<std::pair<std::string, double>> figures_of_merit(std::span<const CommRow> rows);
 
 }  // namespace minigift

@@ -55,10 +55,11 @@ void print_comm_header(const Setup& setup) {
   const CommDeck& comm = deck.comm;
   fmt::print("  sizes    FP32 gradients of {} to {} B, factor {}; buffers {}\n", comm.minimum_bytes,
              comm.maximum_bytes, comm.factor, comm.hot ? "hot" : "cold");
-  fmt::print(
-      "  rounds   {} to warm up, {} measured; every element compared in every {}{}, the last and the "
-      "first\n",
-      comm.warmup, comm.iterations, comm.check_every, comm.check_every == 1 ? "st" : "th");
+  const std::string compared =
+      comm.check_every == 0 ? "never"
+                            : fmt::format("every {} iterations, in the first and the last", comm.check_every);
+  fmt::print("  rounds   {} to warm up, {} measured; all elements compared {}\n", comm.warmup,
+             comm.iterations, compared);
   print_injections(deck.inject);
   fmt::print("  output   {}\n\n", deck.output.directory.empty()
                                       ? "none (--out DIR keeps run.json, comm.csv, figures)"
@@ -82,7 +83,6 @@ CommSurroundings surroundings_of(const Setup& setup) {
 /// The record as it is written, with the curves it was seen beside.
 nlohmann::ordered_json record_json(const RunRecord& record, const std::vector<ReferenceCurve>& references) {
   nlohmann::ordered_json json = to_json(record);
-  json.erase("parameters");  // there is no model
   if (references.empty()) return json;
   auto& curves = json["references"] = nlohmann::ordered_json::array();
   for (const ReferenceCurve& curve : references)
