@@ -83,6 +83,7 @@ CommSurroundings surroundings_of(const Setup& setup) {
 /// The record as it is written, with the curves it was seen beside.
 nlohmann::ordered_json record_json(const RunRecord& record, const std::vector<ReferenceCurve>& references) {
   nlohmann::ordered_json json = to_json(record);
+  json.erase("parameters");  // there is no model
   if (references.empty()) return json;
   auto& curves = json["references"] = nlohmann::ordered_json::array();
   for (const ReferenceCurve& curve : references)
