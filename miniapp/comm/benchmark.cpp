@@ -22,10 +22,9 @@ bool is_replicated(CollectiveChoice collective) {
 /// Whether equal inputs give equal bits, so that a hash alone proves a result that was compared before. Sums
 /// of the MPI library and of NCCL make no such promise.
 bool is_reproducible(CollectiveChoice collective, Staging staging) {
-  if (outcome_of(collective) == Outcome::move || collective == CollectiveChoice::a2a) return true;
-  const bool ours = collective == CollectiveChoice::native ||
-                    collective == CollectiveChoice::reduce_scatter ||
-                    collective == CollectiveChoice::hierarchical;
+  const bool by_owners = collective == CollectiveChoice::a2a || collective == CollectiveChoice::hierarchical;
+  if (outcome_of(collective) == Outcome::move || by_owners) return true;
+  const bool ours = collective == CollectiveChoice::native || collective == CollectiveChoice::reduce_scatter;
   return ours && staging != Staging::nccl;
 }
 
@@ -51,7 +50,10 @@ CommBenchmark::CommBenchmark(const Deck& deck, Communicator& communicator)
       cases_(comm_cases(deck.comm)),
       plain_mpi_(communicator) {
   check_cases(cases_, communicator);
-  if (!deck.comm.hot) sweep_.emplace(communicator.ranks_on_node());
+  const auto& collectives = deck.comm.collectives;
+  if (std::find(collectives.begin(), collectives.end(), CollectiveChoice::hierarchical) != collectives.end())
+    groups_ = std::make_unique<NodeGroups>(communicator);
+  if (!deck.comm.hot) sweep_.emplace(communicator.ranks_on_host());
 }
 
 std::vector<CommRow> CommBenchmark::run(const CommObserver& observer) {
@@ -86,7 +88,8 @@ std::vector<CommRow> CommBenchmark::run_size(const std::vector<CommCase>& cases,
     contestant.row.skipped = reason_against(wanted, communicator_).value_or("");
     contestant.done = !contestant.row.skipped.empty();
     if (!contestant.done) {
-      contestant.factory = make_collective_factory(wanted, {inputs, communicator_, plain_mpi_});
+      contestant.factory =
+          make_collective_factory(wanted, {inputs, communicator_, plain_mpi_, groups_.get()});
       contestant.row.wire_bytes = contestant.factory->wire_bytes();
     }
     contestants.push_back(std::move(contestant));
@@ -225,8 +228,10 @@ void CommBenchmark::compare(Contestant& contestant, Collective& collective, std:
 }
 
 bool CommBenchmark::faulty(std::int64_t index) const {
-  // The second iteration, so that what finds it is not what happens to be done in the first.
-  const std::int64_t wanted = deck_.iterations > 1 && deck_.time_limit_seconds == 0 ? 1 : 0;
+  // The third iteration, if there are four: in the first of each sign and in the last every element is
+  // compared, but every iteration must find it. With a time limit there may be no more than one.
+  const std::int64_t third = std::clamp(deck_.iterations - 2, std::int64_t{0}, std::int64_t{2});
+  const std::int64_t wanted = deck_.time_limit_seconds > 0 ? 0 : third;
   return inject_.fault != FaultPlace::none && index == wanted && communicator_.rank() == inject_.fault_rank;
 }
 

@@ -70,6 +70,7 @@ class CommBenchmark {
   Communicator& communicator_;
   std::vector<CommCase> cases_;
   PlainMpi plain_mpi_;
+  std::unique_ptr<NodeGroups> groups_;  // where a case needs them
   std::optional<CacheSweep> sweep_;
   bool has_hung_ = false;
 };

@@ -21,15 +21,15 @@ std::int64_t last_level_bytes() {
 #endif
 }
 
-std::int64_t sweep_bytes(int ranks_on_node) {
+std::int64_t sweep_bytes(int ranks_on_host) {
   if (!memory_is_on_host) return device_bytes;
-  return std::max(least_bytes, 4 * last_level_bytes() / ranks_on_node);
+  return std::max(least_bytes, 4 * last_level_bytes() / ranks_on_host);
 }
 
 }  // namespace
 
-CacheSweep::CacheSweep(int ranks_on_node)
-    : memory_("minigift::comm_sweep", static_cast<std::size_t>(sweep_bytes(ranks_on_node) / 8)) {}
+CacheSweep::CacheSweep(int ranks_on_host)
+    : memory_("minigift::comm_sweep", static_cast<std::size_t>(sweep_bytes(ranks_on_host) / 8)) {}
 
 void CacheSweep::run() const {
   const Vector<std::uint64_t> memory = memory_;

@@ -9,8 +9,8 @@ namespace minigift {
 
 class CacheSweep {
  public:
-  /// `ranks_on_node` sweep at once and share the last level of cache.
-  explicit CacheSweep(int ranks_on_node);
+  /// `ranks_on_host` sweep at once and share the last level of cache.
+  explicit CacheSweep(int ranks_on_host);
   std::int64_t bytes() const { return 8 * size(memory_); }
   /// Reads and writes all of it, and waits.
   void run() const;

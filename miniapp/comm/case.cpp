@@ -1,6 +1,7 @@
 #include "miniapp/comm/case.hpp"
 
 #include "kernels/error.hpp"
+#include "miniapp/exchange/node_groups.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -63,13 +64,12 @@ std::optional<std::string> reason_against(const CommCase& wanted, const Communic
       return communicator.native_all_reduce_refuses(wanted.format);
     case CollectiveChoice::allreduce:
       return communicator.native_all_reduce_refuses(wanted.format);
-    case CollectiveChoice::hierarchical:
-      return "the exchange has no hierarchical reduction";
     case CollectiveChoice::mpi_allreduce:
     case CollectiveChoice::mpi_reduce_scatter:
       if (wanted.format != Format::fp32) return fmt::format("MPI has no type for {}", name(wanted.format));
       return std::nullopt;
     case CollectiveChoice::a2a:
+    case CollectiveChoice::hierarchical:
     case CollectiveChoice::all_gather:
     case CollectiveChoice::all_to_all:
     case CollectiveChoice::mpi_all_gather:
@@ -81,6 +81,7 @@ std::optional<std::string> reason_against(const CommCase& wanted, const Communic
 
 void check_cases(const std::vector<CommCase>& cases, const Communicator& communicator) {
   for (const CommCase& wanted : cases) {
+    if (wanted.collective == CollectiveChoice::hierarchical) even_ranks_per_node(communicator);
     if (!is_plain_mpi(wanted.collective)) continue;
     require_usage(memory_is_on_host,
                   "comm.collectives: {} is a plain call of the MPI library on host memory; this program is "

@@ -49,7 +49,8 @@ std::vector<CommCase> comm_cases(const CommDeck& deck);
 std::optional<std::string> reason_against(const CommCase& wanted, const Communicator& communicator);
 
 /// Throws UsageError for what cannot be meant: plain MPI calls on a GPU build, or with counts beyond an int;
-/// a collective that none of the formats can be used with.
+/// the hierarchical sum on nodes that have not as many ranks each; a collective that none of the formats can
+/// be used with.
 void check_cases(const std::vector<CommCase>& cases, const Communicator& communicator);
 
 }  // namespace minigift

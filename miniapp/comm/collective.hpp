@@ -6,6 +6,7 @@
 #include "miniapp/comm/inputs.hpp"
 #include "miniapp/comm/plain_mpi.hpp"
 #include "miniapp/deck/inject_deck.hpp"
+#include "miniapp/exchange/node_groups.hpp"
 #include "miniapp/transport/communicator.hpp"
 
 #include <cstdint>
@@ -53,6 +54,7 @@ struct CollectiveContext {
   GradientInputs& inputs;
   Communicator& communicator;
   const PlainMpi& plain_mpi;
+  NodeGroups* groups = nullptr;  ///< for the hierarchical sum
 };
 
 /// Collective over all ranks: gathers scales.

@@ -38,6 +38,19 @@ SumBound added_by_owner(Format format, int ranks, const SumScales& scales) {
   return {relative_growth(u, 2, fp32_roundoff, ranks - 1 + products), sent + scales.result * half_step};
 }
 
+/// The same in two levels: the sum of each node is cast on its way, with a scale that is not seen from
+/// outside. L ranks sum up to at most L max_finite times the largest scale they sent, and the smallest power
+/// of two that holds that is below 2 L times this scale; over M nodes, 2 L M = 2 N.
+SumBound added_in_two_levels(Format format, int ranks, const SumScales& scales) {
+  const double u = unit_roundoff(format);
+  if (format == Format::fp32) return added_by_owner(format, ranks, scales);
+  const SumBound one_level = added_by_owner(format, ranks, scales);
+  const double half_step = smallest_step(format) / 2 * (1 + 0x1p-15);  // INT8's, as above
+  const double of_nodes = 2.0 * ranks * scales.sent * half_step * growth(u, 1) * growth(fp32_roundoff, ranks);
+  return {(1 + one_level.relative) * (1 + u) * (1 + fp32_roundoff) - 1,
+          one_level.absolute * (1 + u) + of_nodes};
+}
+
 }  // namespace
 
 double unit_roundoff(Format format) {
@@ -82,6 +95,8 @@ SumBound sum_bound(CollectiveChoice collective, Format format, int ranks, const 
       return added_codes(format, ranks, scales.sent);
     case CollectiveChoice::a2a:
       return added_by_owner(format, ranks, scales);
+    case CollectiveChoice::hierarchical:
+      return added_in_two_levels(format, ranks, scales);
     default:
       break;
   }

@@ -25,7 +25,7 @@ class SumCollective final : public Collective {
       : case_(wanted), encoding_(encoding), context_(context), codec_(encoding.make_codec()) {
     if (is_exchange_reduction(wanted.collective)) {
       reduction_ = make_reduction(encoding.bucket(), encoding.method(), *codec_, context.communicator,
-                                  /*owner_feedback=*/false, counters_);
+                                  /*feedback=*/false, counters_, context.groups);
     }
     if (wanted.collective == CollectiveChoice::mpi_reduce_scatter)
       part_ = Vector<std::uint8_t>("minigift::comm_part", static_cast<std::size_t>(part_bytes()));

@@ -6,12 +6,20 @@
 #include <algorithm>
 
 namespace minigift {
+namespace {
+
+Reduction reduction_of(CollectiveChoice collective) {
+  if (collective == CollectiveChoice::a2a) return Reduction::all_to_all;
+  return collective == CollectiveChoice::hierarchical ? Reduction::hierarchical : Reduction::native;
+}
+
+}  // namespace
 
 Method comm_method(const CommCase& wanted, int ranks) {
   Method method;
   method.name = "comm";
   method.format = wanted.format;
-  method.reduction = wanted.collective == CollectiveChoice::a2a ? Reduction::all_to_all : Reduction::native;
+  method.reduction = reduction_of(wanted.collective);
   if (!has_scale(wanted.format)) return method;
   if (wanted.scale_block > 0) {
     method.granularity = Granularity::block;
@@ -33,7 +41,8 @@ double largest(const Vector<const float>& values) {
 
 SumEncoding::SumEncoding(const CommCase& wanted, GradientInputs& inputs, Communicator& communicator)
     : method_(comm_method(wanted, communicator.size())),
-      plan_({TensorExtent{"gradient", 1, wanted.count, 0}}, method_, communicator.size(), 4 * wanted.count),
+      plan_({TensorExtent{"gradient", 1, wanted.count, 0}}, method_, communicator.size(), 4 * wanted.count,
+            communicator.ranks_on_node()),
       rank_(communicator.rank()),
       count_(wanted.count) {
   BucketCodec codec(bucket(), method_);

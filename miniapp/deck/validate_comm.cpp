@@ -37,6 +37,9 @@ void validate_comm(const Deck& deck, std::int64_t ranks) {
   checker.check(!has_duplicates(comm.formats), "comm.formats", "names a format twice");
   checker.check(!comm.collectives.empty(), "comm.collectives", "leaves nothing to measure");
   checker.check(!has_duplicates(comm.collectives), "comm.collectives", "names a collective twice");
+  checker.check(deck.exchange.ranks_per_node == 0 || ranks % deck.exchange.ranks_per_node == 0,
+                "exchange.ranks_per_node",
+                fmt::format("does not divide the {} rank{}", ranks, ranks == 1 ? "" : "s"));
   validate_inject(deck.inject, ranks, checker);
 }
 

@@ -38,6 +38,18 @@ double owner_sum(Format format, const std::vector<float>& x, double scale, doubl
   return rounded(format, static_cast<double>(sum) / owner_scale) * owner_scale;
 }
 
+/// The same in two levels, over nodes of two ranks each.
+double node_sum(Format format, const std::vector<float>& x, double scale, double node_scale,
+                double owner_scale) {
+  float sum = 0;
+  for (std::size_t first = 0; first < x.size(); first += 2) {
+    const std::vector<float> node(x.begin() + static_cast<std::ptrdiff_t>(first),
+                                  x.begin() + static_cast<std::ptrdiff_t>(std::min(first + 2, x.size())));
+    sum += static_cast<float>(owner_sum(format, node, scale, node_scale));
+  }
+  return rounded(format, static_cast<double>(sum) / owner_scale) * owner_scale;
+}
+
 struct Exact {
   double sum = 0;
   double magnitude = 0;
@@ -67,6 +79,9 @@ TEST(SumBound, HoldsForTheInputsOfTheBenchmark) {
       const double owner_scale = scale_for(format, 2.0 * ranks, 1);
       const SumBound ring = sum_bound(CollectiveChoice::native, format, ranks, {scale, scale});
       const SumBound owner = sum_bound(CollectiveChoice::a2a, format, ranks, {own_scale, owner_scale});
+      const double node_scale = scale_for(format, 4, 1);
+      const SumBound nodes =
+          sum_bound(CollectiveChoice::hierarchical, format, ranks, {own_scale, owner_scale});
       for (std::int64_t i = 0; i < 4000; ++i) {
         std::vector<float> x;
         for (int r = 0; r < ranks; ++r)
@@ -76,6 +91,9 @@ TEST(SumBound, HoldsForTheInputsOfTheBenchmark) {
             << name(format) << " " << ranks << " ranks, element " << i;
         ASSERT_LE(std::abs(owner_sum(format, x, own_scale, owner_scale) - sum),
                   owner.relative * magnitude + owner.absolute)
+            << name(format) << " " << ranks << " ranks, element " << i;
+        ASSERT_LE(std::abs(node_sum(format, x, own_scale, node_scale, owner_scale) - sum),
+                  nodes.relative * magnitude + nodes.absolute)
             << name(format) << " " << ranks << " ranks, element " << i;
       }
     }

@@ -8,6 +8,8 @@ add_program_test(comm_valid 4 0
   ARGUMENTS comm ${comm_deck} --out ${comm_out} REMOVE ${comm_out} FILES ${comm_out}/run.json ${comm_out}/comm.csv)
 add_program_test(comm_never_overwrites 2 2 "minigift: .*comm" ARGUMENTS comm ${comm_deck} --out ${comm_out})
 set_tests_properties(program_comm_never_overwrites PROPERTIES DEPENDS program_comm_valid)
+add_program_test(comm_two_nodes 4 0 "4 ranks on 2 nodes.*hierarchical.*PASS.*RESULT VALID"
+  ARGUMENTS comm ${comm_deck} --set exchange.ranks_per_node=2)
 # Neither a model nor data: any number of ranks.
 add_program_test(comm_three_ranks 3 0 "RESULT VALID" ARGUMENTS comm ${comm_deck} --keep ${comm_kept} REMOVE ${comm_kept}
   FILES ${comm_kept}/comm-r3.json)

@@ -114,6 +114,8 @@ TEST(DeckValidate, Comm) {
   expect_parts(comm_problem("[inject]\nhang = \"skip\"\nhang_rank = 5\n", 2),
                {"inject.hang_rank = 5", "2 ranks"});
   expect_parts(comm_problem("[inject]\nhang = \"sleep\"\n", 1), {"inject.hang", "second rank"});
+  expect_parts(comm_problem("[exchange]\nranks_per_node = 3\n", 4),
+               {"exchange.ranks_per_node = 3", "4 ranks"});
   expect_parts(comm_problem("[inject]\nslow_phase = \"wire\"\n", 2), {"inject.slow_phase", "no phases"});
 }
 
