@@ -1,6 +1,6 @@
-#include "kernels/bit_cast.hpp"
 #include "kernels/device/memory.hpp"
 #include "kernels/error.hpp"
+#include "kernels/format/magnitude.hpp"
 #include "kernels/format/quantize.hpp"
 #include "kernels/format/scale.hpp"
 #include "kernels/format/tile_loop.hpp"
@@ -10,12 +10,6 @@
 
 namespace minigift {
 namespace {
-
-/// Magnitudes are compared as integers: the bit patterns of non-negative floats are ordered as their values,
-/// and NaN lies above infinity. A maximum does not depend on the order of evaluation.
-KOKKOS_FORCEINLINE_FUNCTION std::uint32_t magnitude(float value) {
-  return bit_cast<std::uint32_t>(value) & 0x7FFFFFFFu;
-}
 
 /// With `adding` the sum of x and the residual takes the place of x first.
 template <bool adding>
@@ -34,17 +28,7 @@ struct GroupAmax {
     } else {
       largest = by_spans(member, tile);
     }
-    Kokkos::single(Kokkos::PerTeam(member), [&]() {
-      const std::uint32_t infinity = 0x7F800000u;
-      const std::uint32_t bits = largest > infinity ? infinity : largest;
-      if (bits == 0) return;
-      if constexpr (scalar_lanes) {
-        // An integer maximum is one instruction of a GPU's memory, a floating-point one a loop.
-        Kokkos::atomic_fetch_max(reinterpret_cast<std::uint32_t*>(&amax(tile.group)), bits);
-      } else {
-        Kokkos::atomic_fetch_max(&amax(tile.group), bit_cast<float>(bits));
-      }
-    });
+    Kokkos::single(Kokkos::PerTeam(member), [&]() { raise_amax(amax(tile.group), largest); });
   }
 
   KOKKOS_FORCEINLINE_FUNCTION std::uint32_t by_spans(const TeamMember& member, const Tile& tile) const {

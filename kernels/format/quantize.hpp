@@ -67,6 +67,15 @@ void dequantize(Format format, const Vector<const std::uint8_t>& codes, const Ti
 void dequantize_add(Format format, const Vector<const std::uint8_t>& codes, const Tiles& tiles,
                     const Vector<const float>& scale, const Vector<float>& x);
 
+/// x[source] = sum over p = 0 ... peers - 1 of scale[p * groups + group] * code[p * stride + wire], in this
+/// order, each step fused with one rounding, from zero on: equal bits to a zeroed x and dequantize_add for
+/// one p after the other. `codes` holds `peers` runs of `stride` codes. If amax (groups) is not empty,
+/// group_amax of the result in the same pass. Reads peers * bytes_per_code and writes 4 bytes per element,
+/// instead of 4 + peers * (bytes_per_code + 8), and 4 more for the maxima.
+void dequantize_sum(Format format, const Vector<const std::uint8_t>& codes, int peers, std::int64_t stride,
+                    const Tiles& tiles, const Vector<const float>& scale, std::int64_t groups,
+                    const Vector<float>& x, const Vector<float>& amax);
+
 /// One hop of a reduction that adds codes: accumulator = cast(float(incoming) + float(accumulator)), element
 /// by element on raw bytes, nearest even. e4m3 and e5m2 saturate, so finite codes never give infinity or NaN;
 /// fp32 and bf16 follow IEEE (overflow is infinity). Throws RuntimeError for int8 (its codes cannot be

@@ -10,7 +10,7 @@ AllToAllReduction::AllToAllReduction(const Bucket& bucket, const Method& method,
     : bucket_(bucket),
       codec_(codec),
       communicator_(communicator),
-      owner_(bucket, method, communicator.rank(), 1, owner_feedback, counters),
+      owner_(bucket, method, communicator.rank(), 1, communicator.size(), owner_feedback, counters),
       scales_(bucket, method, 0, communicator.size()),
       received_("minigift::a2a_received",
                 static_cast<std::size_t>(communicator.size() * bucket.message_bytes)),
@@ -31,7 +31,7 @@ void AllToAllReduction::start(PhiloxKey key) {
 bool AllToAllReduction::proceed() {
   if (stage_ != Stage::scattering) return false;
   request_.wait();
-  owner_.decode_and_add(received_, communicator_.size());
+  owner_.decode_and_add(received_);
   owner_.encode(message_, key_);
   request_ = communicator_.all_gather(message_, codec_.codes(), bucket_.message_bytes);
   stage_ = Stage::gathering;

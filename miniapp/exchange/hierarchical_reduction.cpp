@@ -26,8 +26,10 @@ HierarchicalReduction::HierarchicalReduction(const Bucket& bucket, const Method&
       codec_(codec),
       node_(groups.node()),
       across_(groups.across()),
-      partial_(bucket, method, node_.rank() * across_.size(), across_.size(), feedback, counters),
-      owner_(bucket, method, node_.rank() * across_.size() + across_.rank(), 1, feedback, counters),
+      partial_(bucket, method, node_.rank() * across_.size(), across_.size(), node_.size(), feedback,
+               counters),
+      owner_(bucket, method, node_.rank() * across_.size() + across_.rank(), 1, across_.size(), feedback,
+             counters),
       scales_(bucket, method, 0, node_.size() * across_.size()),
       from_node_(messages("minigift::from_node", bucket, node_.size() * across_.size())),
       partial_messages_(messages("minigift::node_sums", bucket, across_.size())),
@@ -48,14 +50,14 @@ bool HierarchicalReduction::proceed() {
   switch (stage_) {
     case Stage::scattering_in_node:
       request_.wait();
-      partial_.decode_and_add(from_node_, node_.size());
+      partial_.decode_and_add(from_node_);
       partial_.encode(partial_messages_, with_stream(key_, 0x40000000u));
       request_ = across_.all_to_all(partial_messages_, from_nodes_, bucket_.message_bytes);
       stage_ = Stage::scattering_across;
       return true;
     case Stage::scattering_across:
       request_.wait();
-      owner_.decode_and_add(from_nodes_, across_.size());
+      owner_.decode_and_add(from_nodes_);
       owner_.encode(message_, with_stream(key_, 0x80000000u));
       request_ = across_.all_gather(message_, partial_messages_, bucket_.message_bytes);
       stage_ = Stage::gathering_across;

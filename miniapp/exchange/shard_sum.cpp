@@ -7,10 +7,11 @@
 namespace minigift {
 
 ShardSum::ShardSum(const Bucket& bucket, const Method& method, std::int64_t first, std::int64_t shards,
-                   bool feedback, DeviceCounters& counters)
+                   int peers, bool feedback, DeviceCounters& counters)
     : bucket_(bucket),
       method_(method),
       shards_(shards),
+      peers_(peers),
       counters_(counters),
       scales_(bucket, method, first, shards) {
   const std::int64_t stride = bucket.message_bytes / bytes_per_code(method.format);
@@ -37,6 +38,8 @@ ShardSum::ShardSum(const Bucket& bucket, const Method& method, std::int64_t firs
 
   sum_ = Vector<float>("minigift::shard_sum", static_cast<std::size_t>(elements));
   amax_ = Vector<float>("minigift::shard_amax", static_cast<std::size_t>(scales_.groups()));
+  peer_scale_ = Vector<float>("minigift::peer_scale", static_cast<std::size_t>(peers * scales_.groups()));
+  fill(peer_scale_, 1.0f);
   scale_ = Vector<float>("minigift::shard_scale", static_cast<std::size_t>(scales_.groups()));
   fill(scale_, 1.0f);
   if (feedback) residual_ = ResidualPair(elements);
@@ -63,24 +66,21 @@ void ShardSum::set_error_feedback(const std::vector<bool>& has_residual) {
   residual_tiles_ = make_sum_tiles(residual);
 }
 
-void ShardSum::decode_and_add(const Vector<const std::uint8_t>& received, int peers) {
+void ShardSum::decode_and_add(const Vector<const std::uint8_t>& received) {
   const ScopedRegion region("decode");
-  fill(sum_, 0.0f);
   const std::int64_t run = shards_ * bucket_.message_bytes;
-  for (int peer = 0; peer < peers; ++peer) {
-    const Vector<const std::uint8_t> messages = slice(received, peer * run, run);
-    scales_.unpack(messages, scale_);
-    dequantize_add(method_.format, messages, tiles_, scale_, sum_);
-  }
+  for (int peer = 0; peer < peers_; ++peer)
+    scales_.unpack(slice(received, peer * run, run),
+                   slice(peer_scale_, peer * scales_.groups(), scales_.groups()));
+  // The maxima of what will be encoded, unless a residual is added first.
+  const bool measures = has_scale(method_.format) && residual_.empty();
+  dequantize_sum(method_.format, received, peers_, run / bytes_per_code(method_.format), tiles_, peer_scale_,
+                 scales_.groups(), sum_, measures ? amax_ : Vector<float>());
 }
 
 void ShardSum::encode(const Vector<std::uint8_t>& messages, PhiloxKey key) {
   const ScopedRegion region("encode");
-  if (!residual_.empty()) {
-    add_residual_group_amax(sum_, residual_.current(), tiles_, amax_);
-  } else if (has_scale(method_.format)) {
-    group_amax(sum_, tiles_, amax_);
-  }
+  if (!residual_.empty()) add_residual_group_amax(sum_, residual_.current(), tiles_, amax_);
   if (has_scale(method_.format)) scales_from_amax(method_.format, 1.0f, amax_, scale_);
   if (plain_tiles_.count() > 0) {
     quantize(method_.format, method_.rounding, sum_, plain_tiles_, scale_, messages, Vector<float>(), key,
@@ -111,7 +111,8 @@ void ShardSum::fold_residual_into(const Vector<float>& residual) {
 }
 
 std::int64_t ShardSum::bytes() const {
-  return 4 * (size(sum_) + size(amax_) + size(scale_)) + scales_.bytes() + residual_.bytes();
+  return 4 * (size(sum_) + size(amax_) + size(scale_) + size(peer_scale_)) + scales_.bytes() +
+         residual_.bytes();
 }
 
 }  // namespace minigift

@@ -138,6 +138,28 @@ void check_against_oracle(Format format, const std::vector<float>& x, const std:
     }
     expect_same_bits(to_host(decoded), wanted);
   }
+
+  // Three peers at once: the bits of one after the other, and the maxima of the sum.
+  constexpr int peers = 3;
+  std::vector<std::uint8_t> all_codes;
+  std::vector<float> all_scales, wanted(untouched.size(), 0.0f);
+  for (int peer = 0; peer < peers; ++peer) {
+    std::vector<float> own = scale;
+    for (float& value : own)
+      value *= static_cast<float>(peer == 1 ? -0.7 : 1 << peer);
+    all_codes.insert(all_codes.end(), expected_codes.begin(), expected_codes.end());
+    all_scales.insert(all_scales.end(), own.begin(), own.end());
+    reference::dequantize(format, expected_codes, layout.tiles, own, 1.0f, true, wanted);
+  }
+  const Vector<float> sum = to_device(std::vector<float>(untouched.size(), 0.0f));
+  const Vector<float> amax("amax", static_cast<std::size_t>(layout.groups));
+  Kokkos::deep_copy(amax, 1e30f);  // overwritten
+  for (const Vector<float>& maxima : {Vector<float>(), amax}) {
+    dequantize_sum(format, to_device(all_codes), peers, layout.wire_extent, tiles, to_device(all_scales),
+                   layout.groups, sum, maxima);
+    expect_same_bits(to_host(sum), wanted);
+  }
+  expect_same_bits(to_host(amax), reference::group_amax(wanted, layout.tiles, layout.groups));
 }
 
 TEST_P(QuantizeFormat, MatchesTheOracleWithTheRuleScales) {
