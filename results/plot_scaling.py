@@ -31,7 +31,7 @@ from plot_training import COLORS, PHASES
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">", "*"]
 DASHES = ["-", "--", "-.", ":"]
 # What may differ between the points of one curve; a weak scaling's global batch follows the ranks.
-ALONG_A_CURVE = {"method", "composition", "ranks", "nodes", "ranks_per_node"}
+ALONG_A_CURVE = {"method", "composition", "ranks", "nodes", "ranks_per_node", "ranks_per_host"}
 COMM_CASE = {"collective", "format", "count", "size", "scale_block"}
 
 

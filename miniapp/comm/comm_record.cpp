@@ -51,6 +51,7 @@ Measurement to_measurement(const CommRow& row, const CommSurroundings& surroundi
                             {"ranks", surroundings.ranks},
                             {"nodes", surroundings.nodes},
                             {"ranks_per_node", surroundings.ranks_per_node},
+                            {"ranks_per_host", surroundings.ranks_per_host},
                             {"threads", surroundings.threads},
                             {"device", surroundings.device}};
   Metric seconds{"seconds", "s", Better::lower, row.seconds};

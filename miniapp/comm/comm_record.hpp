@@ -17,6 +17,7 @@ struct CommSurroundings {
   int ranks = 1;
   int nodes = 1;
   int ranks_per_node = 1;
+  int ranks_per_host = 1;  ///< of the real machines, where nodes are only said to be some
   int threads = 1;
   std::string device = "host";  ///< name of the GPU
 };

@@ -76,6 +76,7 @@ CommSurroundings surroundings_of(const Setup& setup) {
           .ranks = communicator.size(),
           .nodes = communicator.node_count(),
           .ranks_per_node = communicator.ranks_on_node(),
+          .ranks_per_host = communicator.ranks_on_host(),
           .threads = setup.threads,
           .device = device.index < 0 ? "host" : device.name};
 }

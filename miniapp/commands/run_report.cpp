@@ -100,6 +100,7 @@ nlohmann::ordered_json comparable_place(const Setup& setup, const char* command)
           {"ranks", communicator.size()},
           {"nodes", communicator.node_count()},
           {"ranks_per_node", communicator.ranks_on_node()},
+          {"ranks_per_host", communicator.ranks_on_host()},  // nodes may be told: exchange.ranks_per_node
           {"threads", setup.threads},
           {"device", device.index < 0 ? std::string("host") : device.name}};
 }

@@ -28,7 +28,7 @@ RunRecord begin_record(const Setup& setup, const char* command, const std::vecto
                        const std::string& started_utc);
 
 /// Where a run took place, as far as runs must agree in it to be compared: command, transport, ranks, nodes,
-/// ranks_per_node, threads, device. Collective.
+/// ranks_per_node, ranks_per_host, threads, device. Collective.
 nlohmann::ordered_json comparable_place(const Setup& setup, const char* command);
 /// What of the model a run must agree in: model, parameters, precision, global_batch, micro_batch,
 /// sequence_length.

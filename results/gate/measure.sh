@@ -2,12 +2,14 @@
 # How reliable is the gate on this machine? Runs one build against itself many times, then with one phase made 10 % slower
 # on purpose, and says what `minigift compare` found.
 #
-#   results/gate/measure.sh BUILD OUT [REPEATS (20)] [RANKS (2)]
+#   results/gate/measure.sh BUILD OUT [REPEATS (20)] [RANKS (2)] [--set KEY=VALUE ...]
 #
-# BUILD: build folder; OUT: new folder for all records and verdicts. About 25 s per run, 2 x REPEATS + 2 x 3 runs. Leave
+# BUILD: build folder; OUT: new folder for all records and verdicts. About 8 s per run, 2 x REPEATS + 2 x 3 runs. Leave
 # the machine alone meanwhile: what runs beside it is what the gate would find.
 set -euo pipefail
 build=${1:?build folder} out=${2:?new output folder} repeats=${3:-20} ranks=${4:-2}
+shift $(($# < 4 ? $# : 4))
+sets=("$@")
 root=$(dirname "$(readlink -f "$0")")/../..
 program=$(readlink -f "$build/minigift")
 mkdir "$out"
@@ -16,7 +18,7 @@ run() { # NAME [--set ...]
   local name=$1
   shift
   mpirun -n "$ranks" "$program" step "$root/inputs/studies/smoke.toml" --set 'exchange.methods=["fp32","gift"]' \
-    --set step.iterations=20 --set output.figures=false "$@" --out "$out/$name" >"$out/$name.log" 2>&1 ||
+    --set step.iterations=15 --set output.figures=false "${sets[@]}" "$@" --out "$out/$name" >"$out/$name.log" 2>&1 ||
     { tail -n 5 "$out/$name.log" >&2; exit 1; }
 }
 verdict() { # NAME BASELINE CURRENT: exit status, rows that FAIL and WARN
