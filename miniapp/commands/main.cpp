@@ -103,7 +103,7 @@ int run(int argc, char** argv, int rank) {
   if (app.got_subcommand("fidelity")) return run_fidelity(fidelity);
   if (app.got_subcommand("profile")) return run_profile(profile);
   if (app.got_subcommand("compare")) return rank == 0 ? run_compare(compare) : 0;  // as well
-  if (app.got_subcommand("trace")) return rank == 0 ? run_trace(trace) : 0;  // reads on one rank
+  if (app.got_subcommand("trace")) return rank == 0 ? run_trace(trace) : 0;        // reads on one rank
   return run_train(train);
 }
 
