@@ -1,5 +1,7 @@
 #include "miniapp/comm/comm_record.hpp"
 
+#include "miniapp/report/json_number.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,25 +11,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 Json summary_of(const CommRow& row) {
   if (!row.skipped.empty()) return {{"verdict", row.verdict_text()}, {"reason", row.skipped}};
   const CommTimes times = times_of(row);
   const bool compared = row.comparisons > 0;
-  Json summary = {{"seconds_first", number(row.seconds_first)},
-                  {"seconds_minimum", number(times.minimum)},
-                  {"seconds_median", number(times.median)},
-                  {"seconds_p95", number(times.p95)},
-                  {"seconds_maximum", number(times.maximum)},
-                  {"algorithm_bandwidth", number(algorithm_bandwidth(row, times.median))},
-                  {"bus_bandwidth", number(bus_bandwidth(row, times.median))},
+  Json summary = {{"seconds_first", json_number(row.seconds_first)},
+                  {"seconds_minimum", json_number(times.minimum)},
+                  {"seconds_median", json_number(times.median)},
+                  {"seconds_p95", json_number(times.p95)},
+                  {"seconds_maximum", json_number(times.maximum)},
+                  {"algorithm_bandwidth", json_number(algorithm_bandwidth(row, times.median))},
+                  {"bus_bandwidth", json_number(bus_bandwidth(row, times.median))},
                   {"wire_bytes", row.wire_bytes},
                   {"wire_counted", row.wire_counted},
-                  {"maximum_relative_error", compared ? number(row.error) : Json(nullptr)},
-                  {"error_bound", compared ? number(row.bound) : Json(nullptr)},
+                  {"maximum_relative_error", compared ? json_number(row.error) : Json(nullptr)},
+                  {"error_bound", compared ? json_number(row.bound) : Json(nullptr)},
                   {"comparisons", row.comparisons},
                   {"verdict", row.verdict_text()}};
   for (const std::string* reason : {&row.error_failure, &row.checksum_failure, &row.wire_failure}) {

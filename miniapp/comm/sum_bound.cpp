@@ -1,6 +1,7 @@
 #include "miniapp/comm/sum_bound.hpp"
 
 #include "kernels/error.hpp"
+#include "kernels/format/roundoff.hpp"
 
 #include <cmath>
 
@@ -52,38 +53,6 @@ SumBound added_in_two_levels(Format format, int ranks, const SumScales& scales) 
 }
 
 }  // namespace
-
-double unit_roundoff(Format format) {
-  switch (format) {
-    case Format::fp32:
-      return fp32_roundoff;
-    case Format::bf16:
-      return 0x1p-8;
-    case Format::e4m3:
-      return 0x1p-4;
-    case Format::e5m2:
-      return 0x1p-3;
-    case Format::int8:
-      break;
-  }
-  return 0;
-}
-
-double smallest_step(Format format) {
-  switch (format) {
-    case Format::fp32:
-      return 0x1p-149;
-    case Format::bf16:
-      return 0x1p-133;
-    case Format::e4m3:
-      return 0x1p-9;
-    case Format::e5m2:
-      return 0x1p-16;
-    case Format::int8:
-      break;
-  }
-  return 1;
-}
 
 SumBound sum_bound(CollectiveChoice collective, Format format, int ranks, const SumScales& scales) {
   switch (collective) {

@@ -13,12 +13,6 @@ struct SumBound {
   double absolute = 0;  ///< of those that met values below the format's normal numbers
 };
 
-/// Half a unit in the last place, relative: 2^-24, 2^-8, 2^-4, 2^-3; 0 for int8, whose steps do not grow with
-/// the value.
-double unit_roundoff(Format format);
-/// Smallest step between codes: the smallest subnormal number, 1 for int8.
-double smallest_step(Format format);
-
 /// The scales by which a sum was made, the largest over groups (and ranks): of what the ranks sent, and of
 /// what the sum was encoded with where it was encoded anew. 1 for fp32 and bf16.
 struct SumScales {

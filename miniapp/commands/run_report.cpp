@@ -7,8 +7,11 @@
 #include "miniapp/report/table.hpp"
 #include "miniapp/train/deck_options.hpp"
 #include "miniapp/transport/gpu.hpp"
+#include "miniapp/transport/launcher.hpp"
 
 #include <fmt/format.h>
+
+#include <unistd.h>
 
 namespace minigift {
 namespace {
@@ -74,6 +77,12 @@ void print_injections(const InjectDeck& inject) {
                inject.fault_rank);
   if (inject.hang != HangChoice::none)
     fmt::print("  INJECTED rank {} hangs ({})\n", inject.hang_rank, name_of(inject.hang));
+}
+
+std::unique_ptr<ProgressLine> run_progress_line() {
+  // Under a launcher standard output may be a terminal here and a file at its other end.
+  const bool terminal = isatty(fileno(stdout)) != 0 && launched_tasks().tasks == 0;
+  return std::make_unique<ProgressLine>(stdout, 10.0, terminal);
 }
 
 RunRecord begin_record(const Setup& setup, const char* command, const std::vector<std::string>& arguments,

@@ -2,11 +2,13 @@
 // What the commands that measure a run have in common: the head of their output and of their record.
 
 #include "miniapp/commands/setup.hpp"
+#include "miniapp/report/progress.hpp"
 #include "miniapp/report/run_record.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,9 @@ void print_run_header(const Setup& setup, const char* command);
 void print_methods(const Deck& deck, int ranks);
 /// "  INJECTED ...", where the deck asks for faults.
 void print_injections(const InjectDeck& inject);
+
+/// The progress line of a run that prints its rows on standard output, too.
+std::unique_ptr<ProgressLine> run_progress_line();
 
 /// Everything of a record that is known before the measurement. Collective.
 RunRecord begin_record(const Setup& setup, const char* command, const std::vector<std::string>& arguments,

@@ -2,22 +2,18 @@
 
 #include "miniapp/commands/run_report.hpp"
 #include "miniapp/report/table.hpp"
-#include "miniapp/transport/launcher.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <unistd.h>
 
 namespace minigift {
 
 StepProgress::StepProgress(bool prints, const Deck& deck)
     : deck_(deck), prints_(prints), start_(std::chrono::steady_clock::now()), loop_start_(start_) {
-  // Under a launcher standard output may be a terminal here and a file at its other end.
-  const bool terminal = isatty(fileno(stdout)) != 0 && launched_tasks().tasks == 0;
-  if (prints_) line_ = std::make_unique<ProgressLine>(stdout, 10.0, terminal);
+  if (prints_) line_ = run_progress_line();
 }
 
 double StepProgress::seconds() const {

@@ -2,13 +2,11 @@
 
 #include "miniapp/commands/run_report.hpp"
 #include "miniapp/report/table.hpp"
-#include "miniapp/transport/launcher.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <unistd.h>
 #include <utility>
 
 namespace minigift {
@@ -24,9 +22,7 @@ std::size_t phase(std::string_view name) {
 
 TrainProgress::TrainProgress(bool prints, const Deck& deck)
     : deck_(deck), prints_(prints), start_(std::chrono::steady_clock::now()), method_start_(start_) {
-  // Under a launcher standard output may be a terminal here and a file at its other end.
-  const bool terminal = isatty(fileno(stdout)) != 0 && launched_tasks().tasks == 0;
-  if (prints_) line_ = std::make_unique<ProgressLine>(stdout, 10.0, terminal);
+  if (prints_) line_ = run_progress_line();
 }
 
 double TrainProgress::seconds() const {

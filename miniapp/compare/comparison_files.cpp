@@ -1,4 +1,5 @@
 #include "miniapp/compare/comparison_report.hpp"
+#include "miniapp/report/json_number.hpp"
 
 #include <fmt/format.h>
 
@@ -8,10 +9,6 @@ namespace minigift {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
 
 const MeasuredCase& shown_case(const MatchedCase& match) {
   return match.baseline != nullptr ? *match.baseline : *match.current;
@@ -82,12 +79,12 @@ Json to_json(const Comparison& comparison) {
                     {"forced", match.differing},
                     {"metric", row.metric.empty() ? Json(nullptr) : Json(row.metric)},
                     {"unit", row.unit},
-                    {"baseline", number(row.baseline)},
-                    {"current", number(row.current)},
-                    {"slowdown", number(row.slowdown)},
-                    {"slowdown_low", number(row.interval.low)},
-                    {"slowdown_high", number(row.interval.high)},
-                    {"chance", number(row.chance)},
+                    {"baseline", json_number(row.baseline)},
+                    {"current", json_number(row.current)},
+                    {"slowdown", json_number(row.slowdown)},
+                    {"slowdown_low", json_number(row.interval.low)},
+                    {"slowdown_high", json_number(row.interval.high)},
+                    {"chance", json_number(row.chance)},
                     {"band", row.band},
                     {"floor", row.floor},
                     {"baseline_runs", row.baseline_runs},

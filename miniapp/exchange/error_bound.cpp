@@ -1,6 +1,6 @@
 #include "miniapp/exchange/error_bound.hpp"
 
-#include "kernels/error.hpp"
+#include "kernels/format/roundoff.hpp"
 
 #include <cmath>
 
@@ -8,22 +8,10 @@ namespace minigift {
 namespace {
 
 double largest_rounding(const Method& method) {
-  switch (method.format) {
-    case Format::fp32:
-      return 0x1p-24;
-    case Format::bf16:
-      return 0x1p-8;
-    case Format::e4m3:
-      return 0x1p-4;
-    case Format::e5m2:
-      return 0x1p-3;
-    case Format::int8:
-      // Without blocks the energy of a whole tensor may sit in one element: no useful bound but 1.
-      return method.granularity == Granularity::block
-                 ? std::sqrt(static_cast<double>(method.scale_block)) / 254.0
-                 : 1.0;
-  }
-  throw RuntimeError("unknown format");
+  if (method.format != Format::int8) return unit_roundoff(method.format);
+  // Without blocks the energy of a whole tensor may sit in one element: no useful bound but 1.
+  return method.granularity == Granularity::block ? std::sqrt(static_cast<double>(method.scale_block)) / 254.0
+                                                  : 1.0;
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "miniapp/fidelity/row_json.hpp"
 
+#include "miniapp/report/csv_cell.hpp"
+#include "miniapp/report/json_number.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -10,10 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON has no NaN: null is "not measured".
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
 double number_from(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
@@ -29,16 +28,16 @@ LayerLabel label_from(const Json& json) {
 }
 
 void put(Json& json, const ComparisonSums& sums) {
-  json["rel_l2"] = number(sums.relative_l2());
-  json["cosine"] = number(sums.cosine());
-  json["max_error"] = number(sums.maximum);
-  json["mse"] = number(sums.mean_square());
-  json["norm_ratio"] = number(sums.norm_ratio());
+  json["rel_l2"] = json_number(sums.relative_l2());
+  json["cosine"] = json_number(sums.cosine());
+  json["max_error"] = json_number(sums.maximum);
+  json["mse"] = json_number(sums.mean_square());
+  json["norm_ratio"] = json_number(sums.norm_ratio());
   json["elements"] = sums.elements;
-  json["sum_difference_squared"] = number(sums.difference);
-  json["sum_reference_squared"] = number(sums.reference);
-  json["sum_values_squared"] = number(sums.values);
-  json["sum_product"] = number(sums.product);
+  json["sum_difference_squared"] = json_number(sums.difference);
+  json["sum_reference_squared"] = json_number(sums.reference);
+  json["sum_values_squared"] = json_number(sums.values);
+  json["sum_product"] = json_number(sums.product);
 }
 ComparisonSums sums_from(const Json& json) {
   return {json.at("elements"),
@@ -90,10 +89,10 @@ Json to_json(const OneStepRow& row) {
   json["transform"] = row.transform;
   json["format"] = row.format;
   put(json, row.sums);
-  json["gamma"] = number(gamma_or_nan(row.gamma));
-  json["muon_error"] = number(row.muon_error);
-  json["gamma_numerator"] = number(row.gamma.numerator);
-  json["gamma_norm_squared"] = number(row.gamma.norm_squared);
+  json["gamma"] = json_number(gamma_or_nan(row.gamma));
+  json["muon_error"] = json_number(row.muon_error);
+  json["gamma_numerator"] = json_number(row.gamma.numerator);
+  json["gamma_norm_squared"] = json_number(row.gamma.norm_squared);
   json["identity"] = row.identity;
   return json;
 }
@@ -114,7 +113,7 @@ Json to_json(const SumRow& row) {
   json["format"] = row.format;
   json["scheme"] = row.scheme;
   put(json, row.sums);
-  json["divergence"] = number(row.divergence);
+  json["divergence"] = json_number(row.divergence);
   return json;
 }
 
@@ -148,8 +147,7 @@ std::string csv_line(const Json& object, bool names) {
     std::string cell = key;
     if (!names)
       cell = value.is_string() ? value.get<std::string>() : value.is_null() ? std::string() : value.dump();
-    if (cell.find(',') != std::string::npos) cell = '"' + cell + '"';
-    line += cell;
+    line += csv_cell(cell);
   }
   return line + '\n';
 }

@@ -1,5 +1,6 @@
 #include "miniapp/report/run_record.hpp"
 
+#include "miniapp/report/json_number.hpp"
 #include "miniapp/report/results_folder.hpp"
 
 #include <fmt/format.h>
@@ -14,9 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
 std::string hexadecimal(std::uint64_t value) {
   return fmt::format("0x{:016x}", value);
 }
@@ -81,7 +79,7 @@ Json to_json(const RunRecord& record) {
   json["arguments"] = record.arguments;
   json["started_utc"] = record.started_utc;
   json["finished_utc"] = record.finished_utc;
-  json["wall_seconds"] = number(record.wall_seconds);
+  json["wall_seconds"] = json_number(record.wall_seconds);
   json["valid"] = valid(record.verify);
   json["ranks"] = record.ranks;
   json["environment"] = record.environment;
@@ -105,7 +103,7 @@ Json to_json(const RunRecord& record) {
   }
   Json& figures = json["figures_of_merit"] = Json::object();
   for (const auto& [name, value] : record.figures_of_merit)
-    figures[name] = number(value);
+    figures[name] = json_number(value);
   return json;
 }
 

@@ -49,8 +49,9 @@ IterationRow StepBenchmark::run(int method) {
 
   exchange.begin_step(iteration - 1);
   const auto observe = [&exchange](int site, const auto& x) { exchange.observe_input(site, x); };
-  const InputHook<float> inputs = {observe, observe};
-  compute_.prepare(iteration - 1, exchange.observes_inputs() ? inputs : InputHook<float>{});
+  const InputHook<float> inputs =
+      exchange.observes_inputs() ? InputHook<float>{observe, observe} : InputHook<float>{};
+  compute_.prepare(iteration - 1, inputs);
 
   const bool captured = check && compute_.prepares_gradients();
   if (captured) {
@@ -67,7 +68,7 @@ IterationRow StepBenchmark::run(int method) {
 
   const TransportCounters before = communicator_.counters();
   timer_.reset();
-  const ExchangeResult result = timed_part(exchange, check && !captured);
+  const ExchangeResult result = timed_part(exchange, inputs, check && !captured);
   communicator_.synchronize();
 
   IterationRow row;
@@ -112,14 +113,12 @@ IterationRow StepBenchmark::run(int method) {
   return row;
 }
 
-ExchangeResult StepBenchmark::timed_part(CodecExchange& exchange, bool capture) {
+ExchangeResult StepBenchmark::timed_part(CodecExchange& exchange, const InputHook<float>& inputs,
+                                         bool capture) {
   const GradientHook ready = [&](int tensor) {
     if (capture) check_->capture(tensor);
     exchange.ready(tensor);
   };
-  const auto observe = [&exchange](int site, const auto& x) { exchange.observe_input(site, x); };
-  const InputHook<float> inputs =
-      exchange.observes_inputs() ? InputHook<float>{observe, observe} : InputHook<float>{};
   for (std::int64_t b = 0; b < compute_.micro_batches(); ++b) {
     compute_.forward(b, inputs);
     const bool last = b + 1 == compute_.micro_batches();

@@ -52,7 +52,7 @@ class StepBenchmark {
 
  private:
   void hang();
-  ExchangeResult timed_part(CodecExchange& exchange, bool capture);
+  ExchangeResult timed_part(CodecExchange& exchange, const InputHook<float>& inputs, bool capture);
   void collect_times(IterationRow& row);
   /// Changes one bit of this rank's exchanged gradient, if the deck asks for it.
   void inject_fault();

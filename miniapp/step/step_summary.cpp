@@ -1,6 +1,7 @@
 #include "miniapp/step/step_summary.hpp"
 
 #include "kernels/error.hpp"
+#include "miniapp/report/json_number.hpp"
 #include "miniapp/report/statistics.hpp"
 #include "miniapp/report/table.hpp"
 
@@ -63,9 +64,8 @@ double break_even(const StepSummary& method, const StepSummary& reference) {
   return added > 0 ? saved / added : std::numeric_limits<double>::infinity();
 }
 
-Json number(double value) {
-  if (std::isinf(value)) return "always";
-  return std::isnan(value) ? Json(nullptr) : Json(value);
+Json break_even_json(double bytes_per_second) {
+  return std::isinf(bytes_per_second) ? Json("always") : json_number(bytes_per_second);
 }
 
 std::string bandwidth_cell(double bytes_per_second) {
@@ -202,33 +202,33 @@ Json to_json(const StepSummary& s) {
   Json json;
   json["iterations"] = s.iterations;
   json["skipped"] = s.skipped;
-  json["step_seconds_median"] = number(s.step_seconds_median);
-  json["step_seconds_low"] = number(s.step_seconds_low);
-  json["step_seconds_high"] = number(s.step_seconds_high);
-  json["step_seconds_p95"] = number(s.step_seconds_p95);
-  json["step_seconds_mean"] = number(s.step_seconds_mean);
+  json["step_seconds_median"] = json_number(s.step_seconds_median);
+  json["step_seconds_low"] = json_number(s.step_seconds_low);
+  json["step_seconds_high"] = json_number(s.step_seconds_high);
+  json["step_seconds_p95"] = json_number(s.step_seconds_p95);
+  json["step_seconds_mean"] = json_number(s.step_seconds_mean);
   for (std::size_t i = 0; i < phase_count; ++i) {
     const std::string name(StepRow::phase_column(i));
-    json[name + "_median"] = number(s.phases_median[i]);
-    json[name + "_mean"] = number(s.phases_mean[i]);
+    json[name + "_median"] = json_number(s.phases_median[i]);
+    json[name + "_mean"] = json_number(s.phases_mean[i]);
   }
-  json["exposed_seconds_median"] = number(s.exposed_seconds_median);
-  json["skew"] = number(s.skew);
+  json["exposed_seconds_median"] = json_number(s.exposed_seconds_median);
+  json["skew"] = json_number(s.skew);
   json["slowest_rank"] = s.slowest_rank;
-  json["slowest_share"] = number(s.slowest_share);
-  json["tokens_per_second"] = number(s.tokens_per_second);
-  json["gradient_bandwidth"] = number(s.gradient_bandwidth);
-  json["break_even_fp32"] = number(s.break_even_fp32);
-  json["break_even_bf16"] = number(s.break_even_bf16);
-  json["payload_bytes"] = number(s.payload_bytes);
-  json["wire_bytes"] = number(s.wire_bytes);
-  json["metadata_bytes"] = number(s.metadata_bytes);
-  json["update_bytes"] = number(s.update_bytes);
-  json["staged_bytes"] = number(s.staged_bytes);
-  json["relative_l2_error"] = number(s.relative_l2_error);
-  json["error_bound"] = number(s.error_bound);
-  json["saturated_fraction"] = number(s.saturated_fraction);
-  json["flushed_fraction"] = number(s.flushed_fraction);
+  json["slowest_share"] = json_number(s.slowest_share);
+  json["tokens_per_second"] = json_number(s.tokens_per_second);
+  json["gradient_bandwidth"] = json_number(s.gradient_bandwidth);
+  json["break_even_fp32"] = break_even_json(s.break_even_fp32);
+  json["break_even_bf16"] = break_even_json(s.break_even_bf16);
+  json["payload_bytes"] = json_number(s.payload_bytes);
+  json["wire_bytes"] = json_number(s.wire_bytes);
+  json["metadata_bytes"] = json_number(s.metadata_bytes);
+  json["update_bytes"] = json_number(s.update_bytes);
+  json["staged_bytes"] = json_number(s.staged_bytes);
+  json["relative_l2_error"] = json_number(s.relative_l2_error);
+  json["error_bound"] = json_number(s.error_bound);
+  json["saturated_fraction"] = json_number(s.saturated_fraction);
+  json["flushed_fraction"] = json_number(s.flushed_fraction);
   json["selected_tensors"] = s.selected_tensors;
   json["fallback_tensors"] = s.fallback_tensors;
   return json;

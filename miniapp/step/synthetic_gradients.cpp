@@ -55,6 +55,8 @@ SyntheticGradients::SyntheticGradients(const ParameterRegistry& registry,
       options_(options),
       rank_(rank),
       gradient_("minigift::synthetic_gradient", static_cast<std::size_t>(registry.flat_size())) {
+  for (std::size_t site = 0; site < registry_.input_sites().size(); ++site)
+    bases_.push_back(make_basis(static_cast<int>(site)));
   const double rho = options.rank_correlation;
   for (int t = 0; t < registry_.size(); ++t) {
     const Parameter& p = registry_[t];
@@ -69,7 +71,7 @@ SyntheticGradients::SyntheticGradients(const ParameterRegistry& registry,
   }
 }
 
-Matrix<float> SyntheticGradients::basis(int site) const {
+Matrix<float> SyntheticGradients::make_basis(int site) const {
   const std::int64_t d = registry_.input_sites()[static_cast<std::size_t>(site)].width;
   const std::int64_t k = std::min(d, options_.spikes);
   const Matrix<float> v("minigift::synthetic_basis", static_cast<std::size_t>(d),

@@ -21,7 +21,7 @@
 // noise's size.
 //
 // A function of (seed, tensor, element, rank). The same gradient in every iteration: samples are then of one
-// distribution. Memory: one copy of the gradient, and R rows of the widest input.
+// distribution. Memory: one copy of the gradient, V of every site, and R rows of the widest input.
 
 #include "miniapp/step/gradient_source.hpp"
 
@@ -52,7 +52,8 @@ class SyntheticGradients final : public GradientSource {
 
  private:
   /// V (d, spikes) of a site, fewer columns where d is smaller.
-  Matrix<float> basis(int site) const;
+  Matrix<float> make_basis(int site) const;
+  const Matrix<float>& basis(int site) const { return bases_[static_cast<std::size_t>(site)]; }
   /// x (rows, d) <- x (I + V diag(f(s)) V^T)
   void colour(const Matrix<float>& x, const Matrix<const float>& v, double power) const;
   /// values <- values + weight * this tensor's W, drawn with stream `owner` (0 common, 1 + r of rank r).
@@ -63,8 +64,9 @@ class SyntheticGradients final : public GradientSource {
   ParameterRegistry registry_;
   SyntheticGradientOptions options_;
   int rank_;
-  Vector<float> gradient_;  // of this rank
-  Vector<float> normal_;    // R rows of the widest input, and what is made of them
+  std::vector<Matrix<float>> bases_;  // of the input sites
+  Vector<float> gradient_;            // of this rank
+  Vector<float> normal_;              // R rows of the widest input, and what is made of them
   Vector<float> input_;
 };
 

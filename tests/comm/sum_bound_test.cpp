@@ -1,6 +1,7 @@
 // The bound holds for sums made to be as bad as they can be, and is no wider than they need.
 #include "miniapp/comm/sum_bound.hpp"
 
+#include "kernels/format/roundoff.hpp"
 #include "kernels/format/scale.hpp"
 #include "kernels/reference/native_all_reduce.hpp"
 #include "miniapp/comm/inputs.hpp"
