@@ -275,7 +275,7 @@ def draw_step(study):
     totals = stack(bars, points, horizontal=True)
     for place, (point, total) in enumerate(zip(points, totals)):
         step = 1e3 * point.median("step_seconds")
-        bars.annotate(f" {step:.4g} ms", (total, place), va="center", fontsize=8)
+        bars.annotate(f" {step:,.1f} ms", (total, place), va="center", fontsize=8)
     bars.set_yticks(range(len(names)), names)
     bars.invert_yaxis()
     bars.set_xlim(0, 1.16 * max(max(totals), 1e-9))

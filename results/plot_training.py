@@ -102,7 +102,7 @@ def plot_phases(axis, methods, warmup):
         axis.barh(names, widths, left=left, color=color, label=phase, edgecolor="white", linewidth=0.5)
         left = [a + b for a, b in zip(left, widths)]
     for name, total in zip(names, left):
-        axis.annotate(f" {total:.3g} ms", (total, name), va="center", fontsize=9)
+        axis.annotate(f" {total:,.1f} ms", (total, name), va="center", fontsize=9)
     axis.invert_yaxis()  # methods from top to bottom as they ran
     axis.set_xlim(0, 1.12 * max(left) if max(left) > 0 else 1)
     axis.set(title="Time per step by phase (mean over steps, slowest rank of each phase)", xlabel="time (ms)")
